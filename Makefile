@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One Makefile for everything; what it makes goes to build/. `make help` lists the targets.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
+V       ?= 0
+ifeq ($(V),0)
+Q := @
+say = @printf '  %-8s %s\n' '$(1)' '$(2)';
+else
+Q :=
+say =
+endif
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all help demo check check-root bench install clean deps lint
+.DEFAULT_GOAL := all
+
+# --- Flags -----------------------------------------------------------------------------------
+VERSION  := 0.1.0
+PKGS_CORE := icu-uc icu-i18n libcrypto
+PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
+PKGS_KERN := libbpf
+PKGS_DAEMON := libcap-ng libsystemd
+PKGS_CLI := libseccomp libcap-ng
+PKGS := $(sort $(PKGS_CORE) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_DAEMON) $(PKGS_CLI))
+# These need no package, or install what is missing before a second make does the work.
+ifneq ($(filter-out clean deps help demo check check-root bench lint,$(or $(MAKECMDGOALS),all)),)
+MISSING := $(shell for tool in $(firstword $(CC)) $(CLANG) $(BPFTOOL) pkg-config; do \
+	command -v $$tool >/dev/null || echo $$tool; done; \
+	for package in $(PKGS); do pkg-config --exists $$package 2>/dev/null || echo $$package; done)
+ifneq ($(strip $(MISSING)),)
+$(error missing: $(strip $(MISSING)). `scripts/deps.sh` installs it (as root), or lists the packages)
+endif
+PKG_FLAGS := $(shell pkg-config --cflags $(PKGS))
+# Asked once here, not in each recipe.
+$(foreach package,$(PKGS) cmocka,$(eval LIBS_$(package) := $(shell pkg-config --libs $(package) \
+	2>/dev/null)))
+endif
+libs = $(foreach package,$(1),$(LIBS_$(package)))
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+OPT    ?= -O2 -g
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
+CPPFLAGS += -D_GNU_SOURCE -DSLUICE_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(BUILD)
+CFLAGS_ALL = -std=gnu11 $(WARN) $(OPT) $(HARDEN) $(CPPFLAGS) $(PKG_FLAGS) $(CFLAGS) -MMD -MP
+CFLAGS_CORE := -Wconversion
+LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now $(LDFLAGS)
+ifeq ($(CI),true)
+WARN += -Werror
+endif
+SAN := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_CFLAGS = -std=gnu11 $(WARN) -Werror=unused-function $(SAN) -fPIE $(CPPFLAGS) -Itests $(PKG_FLAGS) $(CFLAGS) -MMD -MP
+
+BPF_ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/' -e 's/ppc64le/powerpc/')
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Werror \
+	-idirafter /usr/include/$(shell uname -m)-linux-gnu -Iinclude -Ibpf -MMD -MP
+
+# --- Sources ---------------------------------------------------------------------------------
+BASE_SRC   := $(wildcard user/base/*.c)
+CORE_SRC   := $(wildcard user/core/*.c)
+SYS_SRC    := $(wildcard user/sys/*.c)
+KERN_SRC   := $(wildcard user/kern/*.c)
+DAEMON_SRC := $(wildcard user/daemon/*.c)
+CLI_SRC    := $(wildcard user/cli/*.c)
+DRIVER_SRC := $(wildcard tests/driver/*.c)
+BPF_SRC    := $(wildcard bpf/*.bpf.c)
+# Built, never loaded or linked: names the shared structs so that BTF keeps them.
+BPF_ABI    := bpf/abi_check.bpf.c
+# The maps come first: bpftool 7.1 loses the offsets of maps that it sees as extern before.
+BPF_MAPS   := bpf/maps.bpf.c
+BPF_LINKED := $(BPF_MAPS) $(filter-out $(BPF_ABI) $(BPF_MAPS),$(BPF_SRC))
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+san = $(patsubst %.c,$(BUILD)/san/%.o,$(1))
+CORE_OBJ := $(call obj,$(BASE_SRC) $(CORE_SRC))
+SYS_OBJ  := $(call obj,$(SYS_SRC))
+KERN_OBJ := $(call obj,$(KERN_SRC))
+
+UNIT_SRC  := $(wildcard tests/unit/test_*.c)
+UNIT_LIB  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+BPFT_SRC  := $(wildcard tests/bpf/test_*.c)
+BPFT_LIB  := $(filter-out $(BPFT_SRC),$(wildcard tests/bpf/*.c))
+BENCH_SRC := $(wildcard tests/bench/bench_*.c)
+AGENT_SRC := $(wildcard tests/integration/*.c)
+UNIT_BIN  := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+BPFT_BIN  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(BPFT_SRC))
+BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
+AGENT_BIN := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,$(AGENT_SRC))
+
+PROGRAMS := 
+SKEL := $(BUILD)/bpf/sluice.skel.h
+
+all: $(PROGRAMS) $(BUILD)/libsluice.a ## build everything
+
+# --- Kernel side -----------------------------------------------------------------------------
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/bpf/sluice.bpf.o: $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.bpf.o,$(BPF_LINKED))
+	$(call say,BPFLINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(BUILD)/bpf/sluice.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name sluice_bpf > $@
+
+$(KERN_OBJ) $(call san,$(KERN_SRC)): | $(SKEL)
+
+# --- User side -------------------------------------------------------------------------------
+$(BUILD)/obj/user/core/%.o: CFLAGS_ALL += $(CFLAGS_CORE)
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/san/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC-SAN,$@)
+	$(Q)$(CC) $(SAN_CFLAGS) -c $< -o $@
+
+$(BUILD)/libsluice.a: $(CORE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+define link
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $(filter %.o %.a,$^) $(call libs,$(1))
+endef
+
+$(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(KERN_OBJ) $(SYS_OBJ) $(BUILD)/libsluice.a
+	$(call link,$(PKGS_DAEMON) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE))
+
+$(BUILD)/sluicectl: $(call obj,$(CLI_SRC)) $(SYS_OBJ) $(BUILD)/libsluice.a
+	$(call link,$(PKGS_CLI) $(PKGS_SYS) $(PKGS_CORE))
+
+$(BUILD)/sluice-driver: $(call obj,$(DRIVER_SRC)) $(BUILD)/libsluice.a
+	$(call link,jansson $(PKGS_CORE))
+
+# --- Tests -----------------------------------------------------------------------------------
+# tests/unit/allocation.c lets an allocation of ours fail.
+WRAP_ALLOCATION := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+# Unit tests run under ASan and UBSan, and see core, base, sys and the ABI; never a socket.
+$(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE_SRC) $(CORE_SRC) $(SYS_SRC))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN) -pie $(WRAP_ALLOCATION) -o $@ $^ $(call libs,cmocka $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE) libseccomp)
+# The system call filter of run needs no privileges, and is tried by a process of the test's own.
+$(BUILD)/tests/unit/test_seccomp: $(call san,user/cli/run_seccomp.c)
+$(BUILD)/tests/unit/test_options: $(call san,user/cli/options.c)
+$(BUILD)/tests/unit/test_hold: $(call san,user/daemon/hold.c)
+$(BUILD)/tests/unit/test_ahead: $(call san,user/daemon/ahead.c)
+$(BUILD)/tests/unit/test_stats: $(call san,user/daemon/stats.c user/daemon/reason.c)
+
+$(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_OBJ) $(BUILD)/libsluice.a
+	$(call link,cmocka $(PKGS_KERN) $(PKGS_CORE))
+
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libsluice.a
+	$(call link,$(PKGS_CORE))
+
+$(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o
+	$(call link,)
+
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# What follows installs missing packages first, then builds in a second make, since
+# pkg-config has answers only then.
+BUILD_FIRST = $(Q)scripts/deps.sh && $(MAKE) --no-print-directory -j$(shell nproc)
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+check-root: | check
+endif
+
+.PHONY: test-programs root-programs bench-programs
+test-programs: all $(UNIT_BIN) $(BUILD)/bpf/abi_check.bpf.o
+root-programs: all $(BPFT_BIN) $(AGENT_BIN)
+bench-programs: all $(BENCH_BIN) $(AGENT_BIN)
+
+deps: ## install what building and testing need (Debian 12, as root)
+	$(Q)scripts/deps.sh
+
+demo: ## run the main job: a real program's stream held, judged, released
+	$(BUILD_FIRST) all && BUILD=$(BUILD) scripts/demo.sh
+
+check: ## tests that need no root: unit tests under ASan and UBSan, layers, ABI, cases
+	$(BUILD_FIRST) test-programs && BUILD=$(BUILD) scripts/check.sh
+
+check-root: ## tests with real BPF programs and sockets, as root
+	$(BUILD_FIRST) root-programs && BUILD=$(BUILD) scripts/check-root.sh
+
+bench: ## benchmarks, each beside what it is compared with
+	$(BUILD_FIRST) bench-programs && BUILD=$(BUILD) scripts/bench.sh
+
+lint: ## format, shell scripts, manual pages
+	$(Q)scripts/lint.sh
+
+MAN := $(wildcard man/*.[1-8])
+install: all ## install below DESTDIR and PREFIX
+	install -D -m 0755 $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/sbin/sluiced
+	install -D -m 0755 $(BUILD)/sluicectl $(DESTDIR)$(PREFIX)/bin/sluicectl
+	install -D -m 0644 $(BUILD)/libsluice.a $(DESTDIR)$(PREFIX)/lib/libsluice.a
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/include/sluice $(wildcard include/sluice/*.h)
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice README.md LICENSE LICENSES/*.txt
+	$(foreach page,$(MAN),install -D -m 0644 $(page) \
+		$(DESTDIR)$(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) true
+
+clean: ## remove what was built
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14

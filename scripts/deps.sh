@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what building and testing Sluice needs, from Debian 12's packages.
+# Without root it says which packages are missing and how to get them, and fails.
+set -eu
+
+build='make gcc libc6-dev clang llvm bpftool pkg-config
+	libbpf-dev libelf-dev zlib1g-dev libevent-dev libjansson-dev libyaml-dev
+	libicu-dev libssl-dev libcap-ng-dev libseccomp-dev libsystemd-dev'
+run='iproute2 procps python3'
+tests='libcmocka-dev libclang-rt-14-dev nodejs haproxy curl nftables shellcheck clang-format
+	util-linux binutils strace psmisc'
+
+# Any Node.js will do: a machine may have one that is not Debian's package.
+have() {
+	case $1 in
+	nodejs) command -v node >/dev/null 2>&1 && return 0 ;;
+	esac
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=
+for package in $build $run $tests; do
+	have "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "missing packages:$missing" >&2
+	echo "as root, run: apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086  # the list is words on purpose
+apt-get update -q && apt-get install -q -y --no-install-recommends $missing
