@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a flow cannot be framed or released any further. The names are part of
+ * the contract of `sluice-driver frame`, of metrics and of the audit trail.
+ */
+#ifndef SLUICE_CORE_FAULT_H
+#define SLUICE_CORE_FAULT_H
+
+enum fault {
+	FAULT_NONE,
+	FAULT_TRUNCATED,     /* the stream ended inside a message */
+	FAULT_TOO_LARGE,     /* a message, or its nesting, is over its limit */
+	FAULT_BLOCKED,	     /* a task denied */
+	FAULT_DUPLICATE_KEY, /* a JSON object names a member twice (RFC 8259 4) */
+	FAULT_BAD_FRAME,
+	FAULT_BARE_LF,
+	FAULT_BAD_HEADER,
+	FAULT_AMBIGUOUS_LENGTH,
+	FAULT_PROTOCOL,
+	FAULT_BAD_UTF8, /* ill-formed by RFC 3629 3 */
+	FAULT_BAD_JSON, /* not RFC 8259 */
+	FAULT_BAD_ENCODING,
+	FAULT_UNSUPPORTED_CODING,
+	FAULT_STALE,	    /* a partial message outlived its timeout or deadline */
+	FAULT_HOLD_TIMEOUT, /* held bytes outlived hold_timeout_s */
+	FAULT_ACCOUNTING,   /* the session refused an operation */
+	FAULT_NO_MEMORY,
+	_FAULT_MAX,
+};
+
+/* Lower-case name, never NULL. */
+const char *fault_name(enum fault fault);
+
+#endif
