@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Offsets are at most 2^31-1, so that 32 bits hold them and a sum of two cannot
+ * wrap in 64. Frontiers of a track lie side by side: the watermark is their
+ * minimum, and that is the inner loop.
+ */
+struct track {
+	uint32_t received;
+	uint32_t confirmed;
+	uint32_t count;
+	bool released; /* something was released once, or by an earlier attempt */
+	uint32_t *frontiers;
+	const char **names;
+};
+
+struct session {
+	struct track track[_SESSION_TRACK_MAX];
+	uint8_t level; /* enum session_level */
+	uint8_t end;   /* enum session_end */
+	uint8_t error; /* enum session_result */
+	uint8_t ended_track;
+	bool payloads_closed;
+	uint32_t ended_task, ended_start, ended_span_end;
+};
+
+/* A sum of at most 2 * SESSION_TASKS_MAX names that exist in memory cannot wrap. */
+static size_t names_size(const struct session_config *config)
+{
+	size_t size = 0;
+
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++)
+		for (size_t i = 0; i < config->task_count[t]; i++)
+			size += strlen(config->tasks[t][i]) + 1;
+	return size;
+}
+
+static int find_task(const struct track *track, const char *name)
+{
+	for (uint32_t i = 0; i < track->count; i++)
+		if (strcmp(track->names[i], name) == 0)
+			return (int)i;
+	return -ENOENT;
+}
+
+static enum session_result check_config(const struct session_config *config)
+{
+	if (!config->task_count[SESSION_REQUEST] && !config->task_count[SESSION_RESPONSE])
+		return SESSION_NO_TRACKS_MEDIATED;
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++)
+		if (config->start[t] > SESSION_RUNES_MAX)
+			return SESSION_OFFSET_OVERFLOW;
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++)
+		if (config->task_count[t] > SESSION_TASKS_MAX)
+			return SESSION_TOO_MANY_TASKS;
+	return SESSION_OK;
+}
+
+enum session_result session_new(const struct session_config *config, struct session **ret_session)
+{
+	enum session_result result = check_config(config);
+	struct session *session;
+	const char **names;
+	uint32_t *frontiers;
+	size_t tasks;
+	char *text;
+
+	if (result != SESSION_OK)
+		return result;
+	tasks = config->task_count[SESSION_REQUEST] + config->task_count[SESSION_RESPONSE];
+	session = calloc(1, sizeof(*session) + tasks * (sizeof(*names) + sizeof(*frontiers)) +
+				    names_size(config));
+	if (!session)
+		return SESSION_NO_MEMORY;
+	/* One allocation, widest alignment first. */
+	names = (const char **)(session + 1);
+	frontiers = (uint32_t *)(names + tasks);
+	text = (char *)(frontiers + tasks);
+	session->level = (uint8_t)config->level;
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++) {
+		struct track *track = &session->track[t];
+
+		track->received = track->confirmed = (uint32_t)config->start[t];
+		track->released = config->start[t] > 0;
+		track->names = names;
+		track->frontiers = frontiers;
+		for (size_t i = 0; i < config->task_count[t]; i++) {
+			if (find_task(track, config->tasks[t][i]) >= 0)
+				continue;
+			names[track->count] = text;
+			frontiers[track->count++] = track->confirmed;
+			text = stpcpy(text, config->tasks[t][i]) + 1;
+		}
+		names += track->count;
+		frontiers += track->count;
+	}
+	*ret_session = session;
+	return SESSION_OK;
+}
+
+bool session_free(struct session *session)
+{
+	bool ended = !session || session->end != SESSION_OPEN;
+
+	free(session);
+	return ended;
+}
+
+int session_task(const struct session *session, enum session_track track, const char *name)
+{
+	return find_task(&session->track[track], name);
+}
+
+const char *session_task_name(const struct session *session, enum session_track track, int task)
+{
+	if (task < 0 || (uint32_t)task >= session->track[track].count)
+		return NULL;
+	return session->track[track].names[task];
+}
+
+static enum session_result fail(struct session *session, enum session_result error)
+{
+	session_fail(session, error);
+	return error;
+}
+
+void session_fail(struct session *session, enum session_result error)
+{
+	if (session->end != SESSION_OPEN)
+		return;
+	session->end = SESSION_FAILED_END;
+	session->error = (uint8_t)error;
+}
+
+enum session_result session_observe(struct session *session, enum session_track track,
+				    uint64_t runes, uint64_t *ret_received)
+{
+	struct track *at = &session->track[track];
+
+	if (session->end != SESSION_OPEN)
+		return SESSION_CLOSED;
+	if (session->payloads_closed)
+		return fail(session, SESSION_PAYLOADS_CLOSED);
+	if (!at->count)
+		return fail(session, SESSION_NO_TASKS);
+	if (runes > SESSION_RUNES_MAX - at->received)
+		return fail(session, SESSION_OFFSET_OVERFLOW);
+	at->received += (uint32_t)runes;
+	*ret_received = at->received;
+	return SESSION_OK;
+}
+
+/* An outcome that ends the session; the span is within the track. */
+static void end_by_outcome(struct session *session, enum session_end end, enum session_track track,
+			   int task, uint64_t start, uint64_t span_end)
+{
+	session->end = (uint8_t)end;
+	session->ended_track = (uint8_t)track;
+	session->ended_task = (uint32_t)task;
+	session->ended_start = (uint32_t)start;
+	session->ended_span_end = (uint32_t)span_end;
+}
+
+/* Levels at which nothing leaves before its verdict; an unknown level is none of them. */
+static bool withholds(unsigned int level)
+{
+	return level == SESSION_BLOCKING || level == SESSION_COMPLETE;
+}
+
+enum session_result session_outcome(struct session *session, enum session_track track, int task,
+				    uint64_t start, uint64_t end, enum session_outcome outcome)
+{
+	struct track *at = &session->track[track];
+	uint32_t *frontier;
+
+	if (end <= start)
+		return SESSION_EMPTY_SPAN;
+	if (end > SESSION_RUNES_MAX)
+		return SESSION_SPAN_OVERFLOW;
+	if (session->end != SESSION_OPEN)
+		return SESSION_CLOSED;
+	if (task < 0 || (uint32_t)task >= at->count)
+		return fail(session, SESSION_UNKNOWN_TASK);
+	if (end > at->received)
+		return fail(session, SESSION_OFFSET_PAST_END);
+	frontier = &at->frontiers[task];
+	if (start > *frontier)
+		return fail(session, SESSION_NON_CONTIGUOUS_OUTCOME);
+	switch (outcome) {
+	case SESSION_CLEARED:
+		/* A span wholly below the frontier changes nothing. */
+		if (end > *frontier)
+			*frontier = (uint32_t)end;
+		return SESSION_OK;
+	case SESSION_DENIED:
+		end_by_outcome(session, SESSION_DENIED_END, track, task, start, end);
+		return SESSION_OK;
+	case SESSION_TRANSFORMED:
+		if (!withholds(session->level) || at->released)
+			return fail(session, SESSION_TRANSFORM_TOO_LATE);
+		end_by_outcome(session, SESSION_REWRITTEN_END, track, task, start, end);
+		return SESSION_OK;
+	default:
+		return fail(session, SESSION_VERDICT_INVALID);
+	}
+}
+
+static uint32_t watermark(const struct track *track)
+{
+	uint32_t lowest = track->count ? UINT32_MAX : track->received;
+
+	for (uint32_t i = 0; i < track->count; i++)
+		lowest = MIN(lowest, track->frontiers[i]);
+	return lowest;
+}
+
+int session_advance(struct session *session, enum session_track track, uint64_t *ret_watermark)
+{
+	struct track *at = &session->track[track];
+	uint32_t mark;
+
+	if (session->end != SESSION_OPEN)
+		return 0;
+	mark = watermark(at);
+	if (mark <= at->confirmed)
+		return 0;
+	at->confirmed = mark;
+	at->released = true;
+	*ret_watermark = mark;
+	return 1;
+}
+
+enum session_result session_end_of_payloads(struct session *session)
+{
+	session->payloads_closed = true;
+	return SESSION_OK;
+}
+
+enum session_result session_finish(struct session *session)
+{
+	if (session->end != SESSION_OPEN)
+		return SESSION_CLOSED;
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++)
+		if (watermark(&session->track[t]) != session->track[t].received)
+			return fail(session, SESSION_UNCLEARED_RESIDUE);
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++)
+		session->track[t].confirmed = session->track[t].received;
+	session->end = SESSION_COMPLETE_END;
+	return SESSION_OK;
+}
+
+void session_get(const struct session *session, struct session_state *ret_state)
+{
+	struct session_state state = {
+		.end = session->end,
+		.error = session->error,
+		.ended_track = session->ended_track,
+		.ended_task = (int)session->ended_task,
+		.ended_start = session->ended_start,
+		.ended_span_end = session->ended_span_end,
+	};
+
+	for (int t = 0; t < _SESSION_TRACK_MAX; t++) {
+		const struct track *track = &session->track[t];
+
+		state.track[t].received = track->received;
+		state.track[t].confirmed = track->confirmed;
+		state.track[t].pending = track->received - track->confirmed;
+		state.track[t].has_release = session->end == SESSION_OPEN;
+		state.track[t].release = state.track[t].has_release ? track->confirmed : 0;
+	}
+	*ret_state = state;
+}
+
+const char *session_result_name(enum session_result result)
+{
+	static const char *const names[] = {
+		[SESSION_OK] = "ok",
+		[SESSION_NO_TRACKS_MEDIATED] = "no_tracks_mediated",
+		[SESSION_OFFSET_OVERFLOW] = "offset_overflow",
+		[SESSION_NO_TASKS] = "no_tasks",
+		[SESSION_UNKNOWN_TASK] = "unknown_task",
+		[SESSION_OFFSET_PAST_END] = "offset_past_end",
+		[SESSION_PAYLOADS_CLOSED] = "payloads_closed",
+		[SESSION_CLOSED] = "session_closed",
+		[SESSION_TRANSFORM_TOO_LATE] = "transform_too_late",
+		[SESSION_NON_CONTIGUOUS_OUTCOME] = "non_contiguous_outcome",
+		[SESSION_VERDICT_INVALID] = "verdict_invalid",
+		[SESSION_UNCLEARED_RESIDUE] = "uncleared_residue",
+		[SESSION_EMPTY_SPAN] = "span:empty_span",
+		[SESSION_SPAN_OVERFLOW] = "span:offset_overflow",
+		[SESSION_NO_MEMORY] = "no_memory",
+		[SESSION_TOO_MANY_TASKS] = "too_many_tasks",
+		[SESSION_FRAMING_FAULT] = "framing_fault",
+		[SESSION_DISCONNECTED] = "disconnected",
+		[SESSION_HOLD_TIMEOUT] = "hold_timeout",
+		[SESSION_INTERCEPTOR_FAILED] = "interceptor_failed",
+		[SESSION_INTERCEPTOR_TIMEOUT] = "interceptor_timeout",
+		[SESSION_OPERATOR] = "operator",
+		[SESSION_HOST_DIED] = "host_died",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == _SESSION_RESULT_MAX, "a result without a name");
+	return (unsigned int)result < _SESSION_RESULT_MAX ? names[result] : "unknown";
+}
+
+const char *session_end_name(enum session_end end)
+{
+	static const char *const names[] = {
+		[SESSION_OPEN] = "open",	 [SESSION_COMPLETE_END] = "complete",
+		[SESSION_DENIED_END] = "denied", [SESSION_REWRITTEN_END] = "rewritten",
+		[SESSION_FAILED_END] = "failed",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == _SESSION_END_MAX, "an end without a name");
+	return (unsigned int)end < _SESSION_END_MAX ? names[end] : "unknown";
+}
+
+const char *session_reason(const struct session_state *state)
+{
+	if (state->end != SESSION_FAILED_END)
+		return NULL;
+	switch (state->error) {
+	case SESSION_VERDICT_INVALID:
+		return "host_error:verdict_invalid";
+	case SESSION_INTERCEPTOR_FAILED:
+		return "host_error:interceptor_failed";
+	case SESSION_INTERCEPTOR_TIMEOUT:
+		return "host_error:interceptor_timeout";
+	case SESSION_OPERATOR:
+		return "operator";
+	default:
+		return "host_error:streaming_unsupported";
+	}
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session: the accounting that decides release (Agent Control Specification
+ * 18.1; AGENT-HOOKS-0.1 5, 6, 12). It counts runes, never bytes, and knows no
+ * text: observe() extends a track, outcome() moves a task's frontier, the
+ * watermark is the smallest frontier of a track's tasks.
+ *
+ * Invariants:
+ *  S1. Per track: start <= watermark <= every task's frontier <= observed <= 2^31-1.
+ *  S2. The watermark never moves back.
+ *  S3. The end is final: the first reason stays, and nothing after it offers a
+ *      release offset.
+ *  S4. No operation allocates after session_new.
+ */
+#ifndef SLUICE_CORE_SESSION_H
+#define SLUICE_CORE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+#define SESSION_RUNES_MAX 2147483647u /* 2^31-1, the ceiling of a track */
+#define SESSION_TASKS_MAX 1024u	      /* of one track */
+
+enum session_level { SESSION_BLOCKING, SESSION_COMPLETE, SESSION_DEFERRED, _SESSION_LEVEL_MAX };
+enum session_track { SESSION_REQUEST, SESSION_RESPONSE, _SESSION_TRACK_MAX };
+enum session_outcome { SESSION_CLEARED, SESSION_DENIED, SESSION_TRANSFORMED, _SESSION_OUTCOME_MAX };
+
+/* The result of an operation; the names are those of the accounting cases. */
+enum session_result {
+	SESSION_OK,
+	SESSION_NO_TRACKS_MEDIATED,
+	SESSION_OFFSET_OVERFLOW,
+	SESSION_NO_TASKS,
+	SESSION_UNKNOWN_TASK,
+	SESSION_OFFSET_PAST_END,
+	SESSION_PAYLOADS_CLOSED,
+	SESSION_CLOSED,
+	SESSION_TRANSFORM_TOO_LATE,
+	SESSION_NON_CONTIGUOUS_OUTCOME,
+	SESSION_VERDICT_INVALID,
+	SESSION_UNCLEARED_RESIDUE,
+	SESSION_EMPTY_SPAN,    /* the span was not built, the session is as it was */
+	SESSION_SPAN_OVERFLOW, /* the same */
+	SESSION_NO_MEMORY,
+	SESSION_TOO_MANY_TASKS, /* over SESSION_TASKS_MAX */
+	/* What ends a session from outside, for session_fail(). */
+	SESSION_FRAMING_FAULT,
+	SESSION_DISCONNECTED,
+	SESSION_HOLD_TIMEOUT,
+	SESSION_INTERCEPTOR_FAILED,
+	SESSION_INTERCEPTOR_TIMEOUT,
+	SESSION_OPERATOR,
+	SESSION_HOST_DIED,
+	_SESSION_RESULT_MAX,
+};
+
+enum session_end {
+	SESSION_OPEN,
+	SESSION_COMPLETE_END,
+	SESSION_DENIED_END,
+	SESSION_REWRITTEN_END,
+	SESSION_FAILED_END,
+	_SESSION_END_MAX,
+};
+
+struct session_config {
+	enum session_level level;
+	uint64_t start[_SESSION_TRACK_MAX]; /* rune offset a resumed track begins at */
+	const char *const
+		*tasks[_SESSION_TRACK_MAX];    /* names, copied; a repeated one counts once */
+	size_t task_count[_SESSION_TRACK_MAX]; /* 0: the track is not mediated */
+};
+
+struct session;
+
+/*
+ * What a track and the session look like. confirmed is the watermark as the last
+ * advance or a clean finish gave it. release is the offset that may be released,
+ * valid only while has_release: never after the end.
+ */
+struct session_track_state {
+	uint64_t received, confirmed, pending, release;
+	bool has_release;
+};
+
+struct session_state {
+	struct session_track_state track[_SESSION_TRACK_MAX];
+	enum session_end end;
+	enum session_result error; /* with SESSION_FAILED_END */
+	/* The outcome that ended it, with SESSION_DENIED_END and SESSION_REWRITTEN_END. */
+	enum session_track ended_track;
+	int ended_task;
+	uint64_t ended_start, ended_span_end;
+};
+
+/*
+ * In this order: SESSION_NO_TRACKS_MEDIATED, SESSION_OFFSET_OVERFLOW (a start past
+ * the ceiling), SESSION_TOO_MANY_TASKS, SESSION_NO_MEMORY.
+ */
+enum session_result session_new(const struct session_config *config,
+				struct session **ret_session) must_check;
+/* Returns false where the session had not ended: the caller must report that. Accepts NULL. */
+bool session_free(struct session *session);
+
+/* The number of a task on a track, or -ENOENT. */
+int session_task(const struct session *session, enum session_track track, const char *name);
+/* The name of a task, or NULL. Valid as long as the session. */
+const char *session_task_name(const struct session *session, enum session_track track, int task);
+
+/* Extends a track by runes; *ret_received is its new end (only on SESSION_OK). */
+enum session_result session_observe(struct session *session, enum session_track track,
+				    uint64_t runes, uint64_t *ret_received) must_check;
+
+/*
+ * A task's outcome over [start, end). task is session_task()'s number; a negative one is unknown.
+ * SESSION_OK also where the outcome ended the session as denied or rewritten.
+ */
+enum session_result session_outcome(struct session *session, enum session_track track, int task,
+				    uint64_t start, uint64_t end,
+				    enum session_outcome outcome) must_check;
+
+/* 1 and the new watermark where it moved since the last call, else 0. */
+int session_advance(struct session *session, enum session_track track, uint64_t *ret_watermark);
+
+/* No more payloads on either track. SESSION_OK, also after the end. */
+enum session_result session_end_of_payloads(struct session *session);
+
+/* Ends the session as failed, unless it ended before, for a cause from outside. */
+void session_fail(struct session *session, enum session_result error);
+
+/* SESSION_OK: complete. SESSION_UNCLEARED_RESIDUE: failed. SESSION_CLOSED: had ended before. */
+enum session_result session_finish(struct session *session) must_check;
+
+void session_get(const struct session *session, struct session_state *ret_state);
+
+/* Lower-case names, never NULL. */
+const char *session_result_name(enum session_result result);
+const char *session_end_name(enum session_end end);
+
+/*
+ * The reserved reason a failed end carries (design 6): "host_error:…", or "operator" where
+ * the operator ended it. NULL while open and for complete, denied and rewritten.
+ */
+const char *session_reason(const struct session_state *state);
+
+#endif
