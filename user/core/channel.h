@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Channels: the text of one track as its tasks see it. Runes are numbered here
+ * in arrival order over all channels; every channel has a matcher's cursor per
+ * task, and knows which track numbers its last runes have.
+ *
+ * A channel that is joined lives on over units. Any other text is evaluated in
+ * the set's scratch channel and ends where the caller says; a text that may be
+ * continued in the same unit is parked, as long as what it ends in could still
+ * begin a term.
+ *
+ * Invariants:
+ *  H1. A rune is numbered when the first part of it arrives. One that waits for
+ *      its rest (a high surrogate, a UTF-8 sequence cut between units) is not
+ *      cleared by any task.
+ *  H2. How text is cut into calls changes neither whether it is denied, nor where
+ *      it is cleared to when it is. (Of two tasks that deny within a few runes of
+ *      each other, the cut may decide which is named, where one of them folds.)
+ *  H3. A channel that has nothing pending keeps nothing of its text.
+ *
+ * Units: runes; `rune` is a number in the channel, `track` one in the track.
+ */
+#ifndef SLUICE_CORE_CHANNEL_H
+#define SLUICE_CORE_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "core/fault.h"
+#include "core/terms.h"
+
+/* Texts parked in one unit at once; past it the unit is too large. */
+#define CHANNEL_PARKED_MAX 16384u
+
+/* Runes of the channel from `rune` on have track numbers from `track` on. */
+struct channel_run {
+	uint64_t rune, track;
+};
+
+struct channel_cursor {
+	struct terms_cursor terms;
+	uint64_t held; /* track number of the first rune not cleared, or UINT64_MAX */
+};
+
+struct channel {
+	struct channel *next;  /* of the set's list it is in */
+	struct channel *chain; /* parked: of its bucket */
+	const char *name;      /* NUL-terminated, for observers */
+	char *key;	       /* parked: the name, owned */
+	size_t key_len;
+	uint64_t hash;
+	uint64_t runes; /* given to the cursors */
+	bool joined;
+	bool waiting;  /* one more is numbered, and waits for its rest */
+	uint16_t high; /* the surrogate that waits, where it is one */
+	uint32_t run_count, run_capacity;
+	struct channel_run *runs; /* of those that may be pending, in order */
+	struct channel_run first[2];
+	struct channel_cursor cursors[]; /* one per task */
+};
+
+/*
+ * A short text that every task cleared when it stood alone: it will clear it
+ * again. Its first and last eight bytes tell it from any other of its length.
+ */
+#define CHANNEL_SHORT_MAX  16u
+#define CHANNEL_SHORT_KEPT 32u /* in pairs, the later one first */
+
+struct channel_short {
+	uint64_t first, last;
+	uint64_t len; /* 0: none */
+};
+
+struct channel_match {
+	size_t task;
+	uint32_t term;
+	uint64_t start, end; /* track */
+};
+
+struct channel_set {
+	const struct terms *const *terms; /* per task, borrowed */
+	size_t task_count;
+	uint64_t ceiling; /* no rune is numbered at or past it */
+	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
+	void *context;
+
+	uint64_t track; /* number of the next rune */
+	uint64_t floor; /* of the first rune that belongs to no complete unit */
+	struct channel *scratch;
+	struct channel *joined;		       /* list */
+	struct channel *parked, **parked_tail; /* list, in order of arrival */
+	struct channel *spare;		       /* one that unit ends need not free */
+	struct channel **buckets;	       /* of the parked ones */
+	uint32_t parked_count, bucket_count;
+	struct channel_match match; /* with FAULT_BLOCKED */
+	struct channel_short shorts[CHANNEL_SHORT_KEPT];
+};
+
+/* A channel of the set's tasks; NULL: out of memory. Free accepts NULL. */
+struct channel *channel_new(const struct channel_set *set);
+void channel_free(const struct channel_set *set, struct channel *channel);
+/* Runes at its end that some task has not cleared; the waiting one is not counted. */
+uint64_t channel_pending(const struct channel_set *set, const struct channel *channel);
+/* The track number of a rune that is numbered, and pending, waiting or just placed. */
+uint64_t channel_track_of(const struct channel *channel, uint64_t rune);
+
+/* 0 or -ENOMEM. The fields above the blank line are the caller's, and set before. */
+int channel_set_init(struct channel_set *set) must_check;
+void channel_set_done(struct channel_set *set);
+
+/* Adds a joined channel; name is borrowed. -ENOMEM. */
+int channel_set_join(struct channel_set *set, const char *name,
+		     struct channel **ret_channel) must_check;
+
+/* The scratch channel, for a text of its own. The name is borrowed until the text ends. */
+struct channel *channel_set_scratch(struct channel_set *set, const char *name);
+
+/* The parked text of that name, or else the scratch channel. */
+struct channel *channel_set_find(struct channel_set *set, const char *name, size_t len);
+
+/*
+ * Appends well-formed text of that many runes, or one surrogate of a pair to be.
+ * FAULT_BLOCKED: set->match; FAULT_ACCOUNTING: past the ceiling, or a matcher failed;
+ * FAULT_TOO_LARGE: runes without end that fold as one; FAULT_NO_MEMORY.
+ */
+enum fault channel_text(struct channel_set *set, struct channel *channel, const uint8_t *text,
+			size_t len, uint64_t runes) must_check;
+enum fault channel_surrogate(struct channel_set *set, struct channel *channel,
+			     uint32_t unit) must_check;
+
+/*
+ * A whole text by itself: as begun in the scratch channel under that name, and
+ * ended. recurs: it is likely to come again, if it is short.
+ */
+enum fault channel_set_whole(struct channel_set *set, const char *name, const uint8_t *text,
+			     size_t len, uint64_t runes, bool recurs) must_check;
+
+/* Numbers a rune whose bytes are not all there; channel_arrived() has them. */
+enum fault channel_wait(struct channel_set *set, struct channel *channel) must_check;
+enum fault channel_arrived(struct channel_set *set, struct channel *channel, const uint8_t *text,
+			   size_t len) must_check;
+
+/* The text ends: what waited is U+FFFD, nothing is pending any more. */
+enum fault channel_end(struct channel_set *set, struct channel *channel) must_check;
+
+/* The text may go on in this unit, under the name it was found by. FAULT_TOO_LARGE as well. */
+enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,
+			size_t len) must_check;
+
+/* Ends what is parked. The floor rises to the end of the track. */
+enum fault channel_set_unit_end(struct channel_set *set) must_check;
+
+/* Ends the joined channels. */
+enum fault channel_set_end(struct channel_set *set) must_check;
+
+/* Track number up to which the task has cleared the complete units. */
+uint64_t channel_set_frontier(const struct channel_set *set, size_t task);
+
+size_t channel_set_memory(const struct channel_set *set); /* beside the struct itself */
+
+#endif

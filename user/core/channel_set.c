@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS_MIN 16u
+
+int channel_set_init(struct channel_set *set)
+{
+	set->parked_tail = &set->parked;
+	set->scratch = channel_new(set);
+	return set->scratch ? 0 : -ENOMEM;
+}
+
+static void free_list(const struct channel_set *set, struct channel *list)
+{
+	while (list) {
+		struct channel *next = list->next;
+
+		channel_free(set, list);
+		list = next;
+	}
+}
+
+void channel_set_done(struct channel_set *set)
+{
+	channel_free(set, set->scratch);
+	channel_free(set, set->spare);
+	free_list(set, set->joined);
+	free_list(set, set->parked);
+	free(set->buckets);
+}
+
+int channel_set_join(struct channel_set *set, const char *name, struct channel **ret_channel)
+{
+	struct channel *channel = channel_new(set);
+
+	if (!channel)
+		return -ENOMEM;
+	channel->name = name;
+	channel->joined = true;
+	channel->next = set->joined;
+	set->joined = channel;
+	*ret_channel = channel;
+	return 0;
+}
+
+/* Seeded by an address, which a peer does not know; a chain is bounded in any case. */
+static uint64_t hash_name(const struct channel_set *set, const char *name, size_t len)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)set * 0x9e3779b97f4a7c15ull;
+
+	for (size_t i = 0; i < len; i++) {
+		hash = (hash ^ (uint8_t)name[i]) * 0x9fb21c651e98df25ull;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+struct channel *channel_set_scratch(struct channel_set *set, const char *name)
+{
+	set->scratch->name = name;
+	return set->scratch;
+}
+
+struct channel *channel_set_find(struct channel_set *set, const char *name, size_t len)
+{
+	uint64_t hash;
+
+	if (set->parked_count) {
+		hash = hash_name(set, name, len);
+		for (struct channel *c = set->buckets[hash & (set->bucket_count - 1)]; c;
+		     c = c->chain)
+			if (c->hash == hash && c->key_len == len && memcmp(c->key, name, len) == 0)
+				return c;
+	}
+	return channel_set_scratch(set, name);
+}
+
+static void chain(struct channel_set *set, struct channel *channel)
+{
+	struct channel **bucket = &set->buckets[channel->hash & (set->bucket_count - 1)];
+
+	channel->chain = *bucket;
+	*bucket = channel;
+}
+
+static enum fault grow_buckets(struct channel_set *set)
+{
+	uint32_t count = set->bucket_count ? set->bucket_count * 4 : BUCKETS_MIN;
+	struct channel **buckets = calloc(count, sizeof(*buckets));
+
+	if (!buckets)
+		return FAULT_NO_MEMORY;
+	free(set->buckets);
+	set->buckets = buckets;
+	set->bucket_count = count;
+	for (struct channel *c = set->parked; c; c = c->next)
+		chain(set, c);
+	return FAULT_NONE;
+}
+
+enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,
+			size_t len)
+{
+	struct channel *scratch;
+	enum fault fault;
+
+	if (channel != set->scratch)
+		return FAULT_NONE;
+	if (!channel->waiting && !channel_pending(set, channel))
+		return channel_end(set, channel);
+	if (set->parked_count == CHANNEL_PARKED_MAX)
+		return FAULT_TOO_LARGE;
+	if (set->parked_count == set->bucket_count) {
+		fault = grow_buckets(set);
+		if (fault)
+			return fault;
+	}
+	channel->key = malloc(len + 1);
+	scratch = set->spare ? set->spare : channel_new(set);
+	if (!channel->key || !scratch) {
+		if (scratch != set->spare)
+			channel_free(set, scratch);
+		return FAULT_NO_MEMORY;
+	}
+	memcpy(channel->key, name, len);
+	channel->key[len] = '\0';
+	channel->key_len = len;
+	channel->name = channel->key;
+	channel->hash = hash_name(set, name, len);
+	*set->parked_tail = channel;
+	set->parked_tail = &channel->next;
+	set->parked_count++;
+	chain(set, channel);
+	set->scratch = scratch;
+	set->spare = NULL;
+	return FAULT_NONE;
+}
+
+/* Forgets the parked texts; one is kept to park the next in. */
+static void forget_parked(struct channel_set *set)
+{
+	struct channel *keep = set->parked;
+
+	free_list(set, keep->next);
+	free(keep->key);
+	if (keep->runs != keep->first)
+		free(keep->runs);
+	keep->runs = keep->first;
+	keep->run_capacity = ARRAY_SIZE(keep->first);
+	keep->key = NULL;
+	keep->next = keep->chain = NULL;
+	channel_free(set, set->spare);
+	set->spare = keep;
+	set->parked = NULL;
+	set->parked_tail = &set->parked;
+	set->parked_count = 0;
+	if (set->bucket_count > BUCKETS_MIN) {
+		free(set->buckets);
+		set->buckets = NULL;
+		set->bucket_count = 0;
+	} else {
+		memset(set->buckets, 0, set->bucket_count * sizeof(struct channel *));
+	}
+}
+
+enum fault channel_set_unit_end(struct channel_set *set)
+{
+	enum fault fault = FAULT_NONE;
+
+	for (struct channel *c = set->parked; c && !fault; c = c->next)
+		fault = channel_end(set, c);
+	if (fault)
+		return fault;
+	if (set->parked)
+		forget_parked(set);
+	set->floor = set->track;
+	return FAULT_NONE;
+}
+
+enum fault channel_set_end(struct channel_set *set)
+{
+	enum fault fault = FAULT_NONE;
+
+	for (struct channel *c = set->joined; c && !fault; c = c->next)
+		fault = channel_end(set, c);
+	return fault;
+}
+
+uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
+{
+	uint64_t frontier = set->floor;
+
+	for (const struct channel *c = set->joined; c; c = c->next) {
+		frontier = MIN(frontier, c->cursors[task].held);
+		if (c->waiting)
+			frontier = MIN(frontier, channel_track_of(c, c->runes));
+	}
+	return frontier;
+}
+
+static size_t memory_of(const struct channel_set *set, const struct channel *channel)
+{
+	size_t bytes = 0;
+
+	for (; channel; channel = channel->next) {
+		bytes += sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]);
+		bytes += channel->key ? channel->key_len + 1 : 0;
+		bytes += channel->runs != channel->first
+				 ? channel->run_capacity * sizeof(*channel->runs)
+				 : 0;
+	}
+	return bytes;
+}
+
+size_t channel_set_memory(const struct channel_set *set)
+{
+	return memory_of(set, set->scratch) + memory_of(set, set->spare) +
+	       memory_of(set, set->joined) + memory_of(set, set->parked) +
+	       set->bucket_count * sizeof(struct channel *);
+}

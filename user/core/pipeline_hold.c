@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline_hold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* So many more units are held before the session is asked in the middle of a read. */
+#define SETTLE_UNITS 32u
+/* Entries of the ring that an empty one may keep. */
+#define KEEP_UNITS 32u
+
+int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config)
+{
+	struct session_state state;
+
+	*hold = (struct pipeline_hold){
+		.session = config->session,
+		.track = config->track,
+		.task_count = config->task_count,
+		.max = config->max_pending_units,
+		.settle_at = SETTLE_UNITS,
+	};
+	if (!config->task_count)
+		return 0;
+	if (!config->session)
+		return -EINVAL;
+	session_get(config->session, &state);
+	hold->observed = state.track[config->track].received;
+	hold->watermark = hold->released_runes = hold->observed;
+	hold->tasks = calloc(config->task_count, sizeof(*hold->tasks));
+	if (!hold->tasks)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->task_count; i++) {
+		hold->tasks[i].number =
+			session_task(config->session, config->track, config->tasks[i].name);
+		hold->tasks[i].cleared = hold->observed;
+		if (hold->tasks[i].number < 0 || !config->tasks[i].terms)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+void pipeline_hold_done(struct pipeline_hold *hold)
+{
+	free(hold->tasks);
+	free(hold->units);
+}
+
+void pipeline_hold_advance(struct pipeline_hold *hold)
+{
+	struct session_state state;
+	uint64_t moved;
+
+	if (!hold->task_count)
+		return;
+	(void)session_advance(hold->session, hold->track, &moved);
+	/* Read anew and not taken from above, in case someone else advanced the track. */
+	session_get(hold->session, &state);
+	if (!state.track[hold->track].has_release)
+		return;
+	hold->watermark = state.track[hold->track].release;
+	while (hold->count && hold->units[hold->first].rune_end <= hold->watermark) {
+		hold->released = hold->units[hold->first].end;
+		hold->released_runes = hold->units[hold->first].rune_end;
+		hold->first = (hold->first + 1) & (hold->capacity - 1);
+		hold->count--;
+	}
+	if (!hold->count && hold->capacity > KEEP_UNITS) {
+		free(hold->units);
+		hold->units = NULL;
+		hold->first = hold->capacity = 0;
+	}
+}
+
+enum fault pipeline_hold_settle(struct pipeline_hold *hold, const struct channel_set *set)
+{
+	uint64_t received;
+
+	if (!hold->task_count)
+		return FAULT_NONE;
+	if (set->track > hold->observed) {
+		if (session_observe(hold->session, hold->track, set->track - hold->observed,
+				    &received) != SESSION_OK)
+			return FAULT_ACCOUNTING;
+		hold->observed = set->track;
+	}
+	for (size_t i = 0; i < hold->task_count; i++) {
+		struct hold_task *task = &hold->tasks[i];
+		uint64_t frontier = channel_set_frontier(set, i);
+
+		if (frontier <= task->cleared)
+			continue;
+		if (session_outcome(hold->session, hold->track, task->number, task->cleared,
+				    frontier, SESSION_CLEARED) != SESSION_OK)
+			return FAULT_ACCOUNTING;
+		task->cleared = frontier;
+	}
+	pipeline_hold_advance(hold);
+	hold->settle_at = hold->count + SETTLE_UNITS;
+	return FAULT_NONE;
+}
+
+static enum fault grow(struct pipeline_hold *hold)
+{
+	size_t capacity = hold->capacity ? hold->capacity * 2 : 4;
+	struct hold_unit *units = calloc(capacity, sizeof(*units));
+
+	if (!units)
+		return FAULT_NO_MEMORY;
+	for (size_t i = 0; i < hold->count; i++)
+		units[i] = hold->units[(hold->first + i) & (hold->capacity - 1)];
+	free(hold->units);
+	hold->units = units;
+	hold->first = 0;
+	hold->capacity = capacity;
+	return FAULT_NONE;
+}
+
+static struct hold_unit *unit_at(const struct pipeline_hold *hold, size_t i)
+{
+	return &hold->units[(hold->first + i) & (hold->capacity - 1)];
+}
+
+enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_set *set,
+			      uint64_t end, uint64_t rune_end)
+{
+	enum fault fault = FAULT_NONE;
+
+	if (!hold->task_count) {
+		hold->released = end;
+		hold->released_runes = rune_end;
+		return FAULT_NONE;
+	}
+	if (hold->count && unit_at(hold, hold->count - 1)->rune_end == rune_end) {
+		unit_at(hold, hold->count - 1)->end = end;
+		return FAULT_NONE;
+	}
+	if (hold->count >= hold->settle_at || hold->count >= hold->max)
+		fault = pipeline_hold_settle(hold, set);
+	if (!fault && hold->count >= hold->max)
+		fault = FAULT_TOO_LARGE;
+	if (!fault && hold->count == hold->capacity)
+		fault = grow(hold);
+	if (fault)
+		return fault;
+	*unit_at(hold, hold->count) = (struct hold_unit){.end = end, .rune_end = rune_end};
+	hold->count++;
+	return FAULT_NONE;
+}
+
+void pipeline_hold_deny(struct pipeline_hold *hold, const struct channel_set *set)
+{
+	const struct hold_task *task = &hold->tasks[set->match.task];
+
+	/* Where the session refuses it has ended, and withholds as the deny would. */
+	if (pipeline_hold_settle(hold, set) != FAULT_NONE)
+		return;
+	/* The span evaluated begins at the task's frontier, wherever in it the match is. */
+	if (session_outcome(hold->session, hold->track, task->number,
+			    MIN(task->cleared, set->match.start), set->match.end,
+			    SESSION_DENIED) != SESSION_OK)
+		session_fail(hold->session, SESSION_FRAMING_FAULT);
+}
+
+void pipeline_hold_fail(struct pipeline_hold *hold, const struct channel_set *set)
+{
+	(void)!pipeline_hold_settle(hold, set);
+	if (hold->session)
+		session_fail(hold->session, SESSION_FRAMING_FAULT);
+}
+
+const char *pipeline_hold_task(const struct pipeline_hold *hold, size_t task)
+{
+	return session_task_name(hold->session, hold->track, hold->tasks[task].number);
+}
+
+size_t pipeline_hold_memory(const struct pipeline_hold *hold)
+{
+	return hold->task_count * sizeof(*hold->tasks) + hold->capacity * sizeof(*hold->units);
+}
