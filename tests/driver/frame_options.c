@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver/frame_options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+__attribute__((format(printf, 3, 4))) static int refuse(struct frame_refusal *refusal,
+							const char *error, const char *format, ...)
+{
+	va_list args;
+
+	refusal->error = error;
+	va_start(args, format);
+	vsnprintf(refusal->detail, sizeof(refusal->detail), format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static const char *get_string(const json_t *object, const char *key, const char *otherwise)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_string(value) ? json_string_value(value) : otherwise;
+}
+
+static bool get_bool(const json_t *object, const char *key, bool otherwise)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int frame_append_hex(const json_t *hex, struct frame_bytes *bytes)
+{
+	const char *text = json_string_value(hex);
+	size_t len = json_string_length(hex);
+	uint8_t *grown;
+
+	if (!text || len % 2)
+		return -EINVAL;
+	grown = realloc(bytes->data, bytes->len + len / 2 + 1);
+	if (!grown)
+		return -ENOMEM;
+	bytes->data = grown;
+	for (size_t i = 0; i < len; i += 2) {
+		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -EINVAL;
+		bytes->data[bytes->len++] = (uint8_t)(high << 4 | low);
+	}
+	return 0;
+}
+
+static int get_lenprefix(const json_t *options, struct framing *framing,
+			 struct frame_refusal *refusal)
+{
+	static const char *const types[] = {
+		[LENPREFIX_U8] = "u8",	 [LENPREFIX_U16] = "u16",	[LENPREFIX_U32] = "u32",
+		[LENPREFIX_U64] = "u64", [LENPREFIX_VARINT] = "varint",
+	};
+	const json_t *len = json_object_get(options, "len");
+	const char *type = get_string(len, "type", "");
+	const char *endian = get_string(len, "endian", "big");
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(types) && strcmp(types[i], type) != 0)
+		i++;
+	if (i == ARRAY_SIZE(types))
+		return refuse(refusal, "bad_record", "no length type '%.20s'", type);
+	if (strcmp(endian, "big") != 0 && strcmp(endian, "little") != 0)
+		return refuse(refusal, "bad_record", "no byte order '%.20s'", endian);
+	framing->kind = FRAMING_LENPREFIX;
+	framing->type = (enum lenprefix_type)i;
+	framing->big_endian = strcmp(endian, "big") == 0;
+	framing->includes_header = get_bool(len, "includes_header", false);
+	return 0;
+}
+
+static int get_sentinel(const json_t *options, struct framing *framing,
+			struct frame_refusal *refusal)
+{
+	struct frame_bytes bytes = {0};
+	int r = frame_append_hex(json_object_get(options, "sentinel_hex"), &bytes);
+
+	if (r == 0 && bytes.len >= 1 && bytes.len <= SENTINEL_LEN_MAX) {
+		framing->kind = FRAMING_SENTINEL;
+		framing->sentinel_len = bytes.len;
+		memcpy(framing->sentinel, bytes.data, bytes.len);
+	} else {
+		r = refuse(refusal, "bad_record", "sentinel_hex is not 1 to %u bytes",
+			   SENTINEL_LEN_MAX);
+	}
+	free(bytes.data);
+	return r;
+}
+
+static int get_framing(const json_t *record, const json_t *options, struct framing *framing,
+		       struct frame_refusal *refusal)
+{
+	const char *name = get_string(record, "framing", NULL);
+
+	if (!name)
+		return refuse(refusal, "bad_record", "framing is missing");
+	if (strcmp(name, "lenprefix") == 0)
+		return get_lenprefix(options, framing, refusal);
+	if (strcmp(name, "sentinel") == 0)
+		return get_sentinel(options, framing, refusal);
+	if (strcmp(name, "ndjson") != 0)
+		return refuse(refusal, "unsupported", "framing %.40s is not built", name);
+	framing->kind = FRAMING_NDJSON;
+	framing->any_line = !get_bool(options, "json", true);
+	framing->final_newline_optional =
+		strcmp(get_string(options, "final_newline", "required"), "optional") == 0;
+	return 0;
+}
+
+static int get_extract(const json_t *options, struct extract *extract,
+		       struct frame_refusal *refusal)
+{
+	const char *name = get_string(options, "extract", NULL);
+
+	extract->replace_ill_formed = strcmp(get_string(options, "utf8", "strict"), "replace") == 0;
+	if (!name) {
+		extract->kind = EXTRACT_NONE;
+	} else if (strcmp(name, "raw") == 0) {
+		extract->kind = EXTRACT_RAW;
+	} else if (strcmp(name, "ollama_chat") == 0) {
+		extract->kind = EXTRACT_OLLAMA_CHAT;
+	} else if (strncmp(name, "path:", 5) == 0 && strlen(name + 5) < EXTRACT_PATH_MAX) {
+		extract->kind = EXTRACT_PATH;
+		memcpy(extract->path, name + 5, strlen(name + 5) + 1);
+	} else {
+		return refuse(refusal, "unsupported", "extract %.60s is not built", name);
+	}
+	return 0;
+}
+
+static int get_fold(const json_t *policy, unsigned int *ret_fold, struct frame_refusal *refusal)
+{
+	static const struct {
+		const char *name;
+		unsigned int step;
+	} steps[] = {
+		{"casefold", TERMS_FOLD_CASEFOLD}, {"nfkc", TERMS_FOLD_NFKC},
+		{"nfc", TERMS_FOLD_NFC},	   {"ignorable", TERMS_FOLD_IGNORABLE},
+		{"strip_mn", TERMS_FOLD_STRIP_MN}, {"confusable", TERMS_FOLD_CONFUSABLE},
+	};
+	const json_t *list = json_object_get(policy, "fold");
+	unsigned int fold = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = json_string_value(json_array_get(list, i)) ?: "";
+		size_t at = 0;
+
+		while (at < ARRAY_SIZE(steps) && strcmp(steps[at].name, name) != 0)
+			at++;
+		if (at == ARRAY_SIZE(steps))
+			return refuse(refusal, "unsupported", "fold step '%.20s'", name);
+		fold |= steps[at].step;
+	}
+	*ret_fold = fold;
+	return 0;
+}
+
+static int get_policy(const json_t *options, struct terms **ret_terms,
+		      struct frame_refusal *refusal)
+{
+	const json_t *policy = json_object_get(options, "policy");
+	const json_t *list = json_object_get(policy, "terms");
+	size_t count = json_array_size(list), bad = 0;
+	unsigned int fold = 0;
+	const char **terms;
+	int r;
+
+	if (!policy)
+		return 0;
+	r = get_fold(policy, &fold, refusal);
+	if (r < 0)
+		return r;
+	terms = calloc(count + 1, sizeof(*terms));
+	if (!terms)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		terms[i] = json_string_value(json_array_get(list, i)) ?: "";
+	r = terms_new(terms, count, fold, &bad, ret_terms);
+	free(terms);
+	if (r < 0)
+		return refuse(refusal, "bad_record", "the terms cannot be used (%s)", strerror(-r));
+	return 0;
+}
+
+/* Choices of the format that this build makes one way only. */
+static int check_fixed(const json_t *options, struct frame_refusal *refusal)
+{
+	const char *surrogate = get_string(options, "lone_surrogate", "replace");
+	const char *keys = get_string(options, "dup_keys", "reject");
+
+	if (strcmp(surrogate, "replace") != 0)
+		return refuse(refusal, "unsupported", "lone_surrogate %.20s", surrogate);
+	if (strcmp(keys, "reject") != 0)
+		return refuse(refusal, "unsupported", "dup_keys %.20s", keys);
+	return 0;
+}
+
+int frame_options_init(const json_t *record, struct frame_options *ret_options,
+		       struct frame_refusal *ret_refusal)
+{
+	const json_t *options = json_object_get(record, "options");
+	const json_t *max = json_object_get(options, "max_message");
+	struct frame_options parsed = {.eof = get_bool(options, "eof", true)};
+	int r = get_framing(record, options, &parsed.framing, ret_refusal);
+
+	/* A record without a limit has none. */
+	parsed.max_message = json_is_integer(max) ? (uint64_t)json_integer_value(max) : UINT64_MAX;
+	if (r == 0)
+		r = get_extract(options, &parsed.extract, ret_refusal);
+	if (r == 0)
+		r = check_fixed(options, ret_refusal);
+	if (r == 0)
+		r = get_policy(options, &parsed.terms, ret_refusal);
+	if (r == 0)
+		*ret_options = parsed;
+	return r;
+}
+
+void frame_options_done(struct frame_options *options)
+{
+	terms_free(options->terms);
+}
