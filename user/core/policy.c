@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/policy_parse.h"
+
+static const struct policy_key policy_keys[] = {
+	{"version", POLICY_FORM_SCALAR, true},
+	{"name", POLICY_FORM_SCALAR, false},
+	{"mode", POLICY_FORM_SCALAR, false},
+	{"safety_level", POLICY_FORM_SCALAR, false},
+	{"destinations", POLICY_FORM_LIST, false},
+	{"framing", POLICY_FORM_SCALAR | POLICY_FORM_MAP, false},
+	{"extract", POLICY_FORM_SCALAR, false},
+	{"join", POLICY_FORM_SCALAR, false},
+	{"request", POLICY_FORM_MAP, false},
+	{"response", POLICY_FORM_MAP, false},
+	{"output", POLICY_FORM_MAP, false},
+	{"tasks", POLICY_FORM_MAP, false},
+	{"on_deny", POLICY_FORM_SCALAR, false},
+	{"opaque_bodies", POLICY_FORM_SCALAR, false},
+	{"dns", POLICY_FORM_SCALAR, false},
+	{"resolvers", POLICY_FORM_LIST, false},
+	{"unix", POLICY_FORM_LIST, false},
+	{"limits", POLICY_FORM_MAP, false},
+	{"audit", POLICY_FORM_MAP, false},
+};
+
+static const struct policy_choice modes[] = {{"enforce", 0, true}, {"observe", -1, false}};
+static const struct policy_choice levels[] = {
+	{"blocking", SESSION_BLOCKING, true},
+	{"complete", -1, false},
+	{"deferred", -1, false},
+};
+static const struct policy_choice on_denies[] = {
+	{"refuse", POLICY_REFUSE, true},
+	{"reset", POLICY_RESET, true},
+};
+static const struct policy_choice opaques[] = {{"refuse", false, true}, {"release", true, true}};
+
+/* A key that chooses one word; without it *value stays as it is. */
+static int read_choice(struct policy_error *error, const struct doc_node *document, const char *key,
+		       const struct policy_choice *choices, size_t count, int *value)
+{
+	const struct doc_node *node = doc_node_get(document, key);
+
+	return node ? policy_get_choice(error, node, key, choices, count, value) : 0;
+}
+
+static int read_head(struct policy_error *error, const struct doc_node *document,
+		     struct policy *policy)
+{
+	const struct doc_node *version = doc_node_get(document, "version");
+	const struct doc_node *name = doc_node_get(document, "name");
+	const char *text = "default";
+	int err;
+
+	if (version->quoted || strcmp(version->scalar, "1") != 0)
+		return policy_refuse(error, -EINVAL, version,
+				     "version '%.16s' is unknown; allowed: 1", version->scalar);
+	if (name) {
+		err = policy_get_text(error, name, &text);
+		if (!err)
+			err = policy_get_name(error, name, text, POLICY_NAME_MAX);
+		if (err)
+			return err;
+	}
+	memcpy(policy->name, text, strlen(text) + 1);
+	return 0;
+}
+
+static int read_words(struct policy_error *error, const struct doc_node *document,
+		      struct policy *policy)
+{
+	int err, value = 0, on_deny = POLICY_REFUSE, opaque = false;
+
+	err = read_choice(error, document, "mode", modes, ARRAY_SIZE(modes), &value);
+	if (!err)
+		err = read_choice(error, document, "safety_level", levels, ARRAY_SIZE(levels),
+				  &value);
+	if (!err)
+		err = read_choice(error, document, "on_deny", on_denies, ARRAY_SIZE(on_denies),
+				  &on_deny);
+	if (!err)
+		err = read_choice(error, document, "opaque_bodies", opaques, ARRAY_SIZE(opaques),
+				  &opaque);
+	policy->on_deny = (enum policy_on_deny)on_deny;
+	policy->release_opaque = opaque;
+	return err;
+}
+
+/* The framing and extractor of what matches no destination, and what destinations inherit. */
+static int read_defaults(struct policy_error *error, const struct doc_node *document,
+			 struct policy *policy)
+{
+	const struct doc_node *framing = doc_node_get(document, "framing");
+	const struct doc_node *extract = doc_node_get(document, "extract");
+	const struct doc_node *join = doc_node_get(document, "join");
+	bool join_unit = false;
+	int err = 0;
+
+	policy->extract.kind = EXTRACT_AUTO;
+	if (framing)
+		err = policy_get_framing(error, framing, &policy->framing);
+	if (!err && extract)
+		err = policy_get_extract(error, extract, &policy->extract);
+	if (!err && join)
+		err = policy_get_join(error, join, &join_unit);
+	policy->has_framing = framing != NULL;
+	policy->extract.join_unit = join_unit;
+	return err;
+}
+
+static int read_policy(struct policy_error *error, const struct doc_node *document,
+		       struct policy *policy)
+{
+	int err;
+
+	err = policy_check_keys(error, document, "policy", policy_keys, ARRAY_SIZE(policy_keys));
+	if (!err)
+		err = read_head(error, document, policy);
+	if (!err)
+		err = read_words(error, document, policy);
+	if (!err)
+		err = read_defaults(error, document, policy);
+	if (!err)
+		err = policy_read_destinations(error, doc_node_get(document, "destinations"),
+					       policy);
+	if (!err)
+		err = policy_read_limits(error, doc_node_get(document, "limits"), policy);
+	if (!err)
+		err = policy_read_outside(error, document, policy);
+	if (!err)
+		err = policy_read_tasks(error, document, policy);
+	return err;
+}
+
+int policy_new(const struct doc_node *document, struct policy **ret_policy,
+	       struct policy_error *ret_error)
+{
+	struct policy *policy cleanup(policy_unrefp) = calloc(1, sizeof(*policy));
+	int err;
+
+	if (!policy)
+		return -ENOMEM;
+	policy->references = 1;
+	err = read_policy(ret_error, document, policy);
+	if (err)
+		return err;
+	*ret_policy = take_ptr(policy);
+	return 0;
+}
+
+struct policy *policy_ref(struct policy *policy)
+{
+	policy->references++;
+	return policy;
+}
+
+void policy_unref(struct policy *policy)
+{
+	size_t i;
+
+	if (!policy || --policy->references)
+		return;
+	for (i = 0; i < policy->task_count; i++) {
+		free(policy->tasks[i].name);
+		terms_free(policy->tasks[i].terms);
+	}
+	for (i = 0; i < policy->unix_count; i++)
+		free(policy->unix_addresses[i]);
+	free(policy->unix_addresses);
+	free(policy->track_tasks[SESSION_REQUEST]);
+	free(policy->track_tasks[SESSION_RESPONSE]);
+	free(policy->tasks);
+	free(policy->destinations);
+	free(policy);
+}
+
+uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
+{
+	uint32_t longest, bound = 0;
+	size_t i;
+
+	for (i = 0; i < policy->track_task_count[track]; i++) {
+		longest = terms_longest(policy->tasks[policy->track_tasks[track][i]].terms);
+		if (longest > bound + 1)
+			bound = longest - 1;
+	}
+	return bound;
+}

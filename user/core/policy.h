@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policy: what a watched cgroup's streams are held to. Built from a document
+ * tree, immutable afterwards, shared by reference count: a stream keeps the
+ * policy it began under.
+ *
+ * Invariants:
+ *  Y1. A policy that is returned can be enforced whole: what this build cannot
+ *      do is refused by name, with its line and column, never ignored.
+ *  Y2. Destinations are matched in order, built-in ones first and then as in the
+ *      file; the first match wins, and what matches nothing is mediated with the
+ *      policy's own framing and extractor, or refused as unframed without one.
+ *  Y3. What a destination inherits is filled in: its framing and extract are
+ *      whole where its action is mediate.
+ */
+#ifndef SLUICE_CORE_POLICY_H
+#define SLUICE_CORE_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/doc.h"
+#include "base/macros.h"
+#include "core/pipeline.h"
+
+#define POLICY_NAME_MAX		64u
+#define POLICY_DESTINATIONS_MAX 120u	/* of the file; the built-in ones come on top */
+#define POLICY_TASKS_MAX	64u	/* of the file, and so of one track */
+#define POLICY_TERMS_MAX	100000u /* of one task */
+#define POLICY_RESOLVERS_MAX	16u
+#define POLICY_UNIX_MAX		64u
+
+/* A hold has room for a message of the largest size and what frames it. */
+#define POLICY_FRAME_OVERHEAD 128u
+
+enum policy_action { POLICY_MEDIATE, POLICY_PASS, POLICY_DENY, _POLICY_ACTION_MAX };
+enum policy_on_deny { POLICY_REFUSE, POLICY_RESET };
+enum policy_dns { POLICY_DNS_DENY, POLICY_DNS_RESOLVERS, POLICY_DNS_ANY };
+
+struct policy_destination {
+	uint8_t addr[16];   /* network order, IPv4 as v4-mapped */
+	uint8_t prefix_len; /* of 128; 0 matches every address of both families */
+	uint16_t port;	    /* 0: any */
+	enum policy_action action;
+	bool builtin;
+	bool has_framing; /* true where action is mediate */
+	struct framing framing;
+	struct extract extract;
+	char match[96]; /* as written */
+};
+
+struct policy_limits {
+	uint64_t eager_bytes, max_message_bytes, hold_bytes_per_flow, hold_bytes_total;
+	uint32_t hold_timeout_s, incomplete_message_timeout_s, message_deadline_s,
+		verdict_timeout_ms;
+};
+
+struct policy_task {
+	char *name;
+	struct terms *terms;
+	size_t term_count;
+	unsigned int fold;
+};
+
+struct policy {
+	unsigned int references;
+	char name[POLICY_NAME_MAX + 1];
+	struct policy_destination *destinations; /* built-in ones first */
+	size_t destination_count;
+	bool has_framing; /* false: the file names none, and what matches nothing is unframed */
+	struct framing framing;
+	struct extract extract;
+	struct policy_task *tasks;
+	size_t task_count;
+	/* indexes into tasks, by track */
+	size_t *track_tasks[_SESSION_TRACK_MAX];
+	size_t track_task_count[_SESSION_TRACK_MAX];
+	enum policy_on_deny on_deny;
+	bool release_opaque;
+	enum policy_dns dns;
+	uint8_t resolvers[POLICY_RESOLVERS_MAX]
+			 [16]; /* empty with DNS_RESOLVERS: those of the host */
+	size_t resolver_count;
+	char **unix_addresses; /* a leading '@' is an abstract name */
+	size_t unix_count;
+	struct policy_limits limits;
+};
+
+/* Where and why a document is no policy: one line, without a final newline. */
+struct policy_error {
+	unsigned int line, column; /* 0 where the document as a whole is meant */
+	char message[256];
+};
+
+/*
+ * Builds a policy of one reference. -EINVAL: *ret_error says where and why.
+ * -EOPNOTSUPP: the same, for what this build does not do yet. -ENOMEM.
+ */
+int policy_new(const struct doc_node *document, struct policy **ret_policy,
+	       struct policy_error *ret_error) must_check;
+struct policy *policy_ref(struct policy *policy);
+/* Drops a reference. Accepts NULL. */
+void policy_unref(struct policy *policy);
+DEFINE_CLEANUP(struct policy *, policy_unref)
+
+/*
+ * The first destination that matches, or NULL: mediate by the policy's defaults.
+ * addr is 16 bytes (IPv4 as v4-mapped), port in host order.
+ */
+const struct policy_destination *policy_match(const struct policy *policy, const uint8_t addr[16],
+					      uint16_t port);
+
+/* Runes of a channel that a track's tasks may keep waiting: the longest term less one. */
+uint32_t policy_hold_back(const struct policy *policy, enum session_track track);
+
+/*
+ * Reads "ADDR:PORT" or "[ADDR]:PORT", without wildcards. -EINVAL.
+ */
+int policy_parse_peer(const char *text, uint8_t ret_addr[16], uint16_t *ret_port) must_check;
+
+/* The names the file uses, never NULL. */
+const char *policy_action_name(enum policy_action action);
+const char *policy_framing_name(enum framing_kind kind);
+const char *policy_extract_name(enum extract_kind kind);
+const char *policy_lenprefix_name(enum lenprefix_type type);
+/* The name of fold step number i (bit 1 << i), or NULL past the last. */
+const char *policy_fold_name(unsigned int i);
+
+#endif

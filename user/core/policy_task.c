@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/policy_parse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TASK_NAME_MAX 64u
+
+static const struct policy_choice task_kinds[] = {
+	{"terms", 0, true},
+	{"regex", -1, false},
+	{"builtin", -1, false},
+	{"interceptor", -1, false},
+};
+
+static const struct policy_choice folds[] = {
+	{"casefold", TERMS_FOLD_CASEFOLD, true}, {"nfkc", TERMS_FOLD_NFKC, true},
+	{"nfc", TERMS_FOLD_NFC, true},		 {"ignorable", TERMS_FOLD_IGNORABLE, true},
+	{"strip_mn", TERMS_FOLD_STRIP_MN, true}, {"confusable", TERMS_FOLD_CONFUSABLE, true},
+};
+
+const char *policy_fold_name(unsigned int i)
+{
+	return i < ARRAY_SIZE(folds) ? folds[i].name : NULL;
+}
+
+static int read_folds(struct policy_error *error, const struct doc_node *node,
+		      unsigned int *ret_folds)
+{
+	unsigned int set = 0;
+	size_t i;
+	int err, fold = 0;
+
+	for (i = 0; node && i < node->count; i++) {
+		err = policy_get_choice(error, node->children[i], "fold", folds, ARRAY_SIZE(folds),
+					&fold);
+		if (err)
+			return err;
+		if (set & (unsigned int)fold)
+			return policy_refuse(error, -EINVAL, node->children[i],
+					     "fold '%s' stands here twice",
+					     node->children[i]->scalar);
+		set |= (unsigned int)fold;
+	}
+	*ret_folds = set;
+	return 0;
+}
+
+static int build_terms(struct policy_error *error, const struct doc_node *node, const char **list,
+		       struct policy_task *task)
+{
+	size_t i, bad = 0;
+	int err;
+
+	for (i = 0; i < node->count; i++) {
+		const struct doc_node *term = node->children[i];
+
+		/* It would be found everywhere. */
+		if (term->kind == DOC_SCALAR && term->quoted && !*term->scalar)
+			return policy_refuse(error, -EINVAL, term, "a term must not be empty");
+		err = policy_get_text(error, term, &list[i]);
+		if (err)
+			return err;
+	}
+	err = terms_new(list, node->count, task->fold, &bad, &task->terms);
+	if (err == -EINVAL && bad < node->count)
+		return policy_refuse(error, -EINVAL, node->children[bad],
+				     "nothing of this term is left after folding");
+	if (err == -E2BIG)
+		return policy_refuse(error, -EINVAL, node,
+				     "the terms are too large together: over %u states",
+				     TERMS_STATES_MAX);
+	if (err == -EINVAL)
+		return policy_refuse(error, -EINVAL, node, "these terms cannot be matched");
+	return err;
+}
+
+static int read_terms(struct policy_error *error, const struct doc_node *node,
+		      struct policy_task *task)
+{
+	const char **list;
+	int err;
+
+	if (node->count < 1 || node->count > POLICY_TERMS_MAX)
+		return policy_refuse(error, -EINVAL, node, "a task has 1 to %u terms",
+				     POLICY_TERMS_MAX);
+	list = calloc(node->count, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	err = build_terms(error, node, list, task);
+	free(list);
+	task->term_count = node->count;
+	return err;
+}
+
+/* The kind is read first: what another kind takes is unknown here. */
+static int check_kind(struct policy_error *error, const struct doc_node *node)
+{
+	const struct doc_node *kind = doc_node_get(node, "kind");
+	int value = 0;
+
+	if (node->kind == DOC_MAP && !kind)
+		return policy_refuse_key(error, -EINVAL, node, "task '%.64s' has no 'kind'",
+					 node->key);
+	if (!kind)
+		return policy_refuse(error, -EINVAL, node, "task '%.64s' must be a map", node->key);
+	return policy_get_choice(error, kind, "task kind", task_kinds, ARRAY_SIZE(task_kinds),
+				 &value);
+}
+
+static int read_task(struct policy_error *error, const struct doc_node *node,
+		     struct policy_task *task)
+{
+	static const struct policy_key keys[] = {
+		{"kind", POLICY_FORM_SCALAR, true},
+		{"terms", POLICY_FORM_LIST, true},
+		{"fold", POLICY_FORM_LIST, false},
+		{"warn_only", POLICY_FORM_SCALAR, false},
+	};
+	const struct doc_node *warn_only = doc_node_get(node, "warn_only");
+	bool warn = false;
+	int err;
+
+	err = policy_get_name(error, node, node->key, TASK_NAME_MAX);
+	if (!err)
+		err = check_kind(error, node);
+	if (!err)
+		err = policy_check_keys(error, node, node->key, keys, ARRAY_SIZE(keys));
+	if (!err && warn_only)
+		err = policy_get_bool(error, warn_only, &warn);
+	if (!err && warn)
+		err = policy_refuse_key(error, -EOPNOTSUPP, warn_only,
+					"'warn_only: true' is not built yet");
+	if (!err)
+		err = read_folds(error, doc_node_get(node, "fold"), &task->fold);
+	if (err)
+		return err;
+	task->name = strdup(node->key);
+	if (!task->name)
+		return -ENOMEM;
+	return read_terms(error, doc_node_get(node, "terms"), task);
+}
+
+static int find_task(const struct policy *policy, const char *name, size_t *ret_index)
+{
+	size_t i;
+
+	for (i = 0; i < policy->task_count; i++) {
+		if (strcmp(policy->tasks[i].name, name) != 0)
+			continue;
+		*ret_index = i;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int add_track_task(struct policy_error *error, const struct doc_node *node,
+			  struct policy *policy, enum session_track track)
+{
+	size_t *list = policy->track_tasks[track];
+	size_t i, index;
+	const char *name;
+	int err;
+
+	err = policy_get_text(error, node, &name);
+	if (err)
+		return err;
+	if (find_task(policy, name, &index))
+		return policy_refuse(error, -EINVAL, node, "task '%.64s' is not defined", name);
+	for (i = 0; i < policy->track_task_count[track]; i++)
+		if (list[i] == index)
+			return policy_refuse(error, -EINVAL, node, "task '%s' stands here twice",
+					     name);
+	list[policy->track_task_count[track]++] = index;
+	return 0;
+}
+
+static const struct policy_key track_keys[] = {{"tasks", POLICY_FORM_LIST, true}};
+
+static int read_track(struct policy_error *error, const struct doc_node *node,
+		      struct policy *policy, enum session_track track)
+{
+	const struct doc_node *list;
+	size_t i;
+	int err;
+
+	if (!node)
+		return 0;
+	err = policy_check_keys(error, node, node->key, track_keys, ARRAY_SIZE(track_keys));
+	if (err)
+		return err;
+	list = doc_node_get(node, "tasks");
+	if (list->count == 0)
+		return 0;
+	/* No task stands twice in the list, so it is never longer than the tasks are. */
+	policy->track_tasks[track] = calloc(policy->task_count + 1, sizeof(size_t));
+	if (!policy->track_tasks[track])
+		return -ENOMEM;
+	for (i = 0; i < list->count; i++) {
+		err = add_track_task(error, list->children[i], policy, track);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int check_output(struct policy_error *error, const struct doc_node *node)
+{
+	const struct doc_node *list;
+	int err;
+
+	if (!node)
+		return 0;
+	err = policy_check_keys(error, node, node->key, track_keys, ARRAY_SIZE(track_keys));
+	if (err)
+		return err;
+	list = doc_node_get(node, "tasks");
+	if (list->count)
+		return policy_refuse(error, -EOPNOTSUPP, list->children[0],
+				     "tasks of 'output' are not built yet");
+	return 0;
+}
+
+int policy_read_tasks(struct policy_error *error, const struct doc_node *document,
+		      struct policy *policy)
+{
+	const struct doc_node *node = doc_node_get(document, "tasks");
+	size_t count = node ? node->count : 0, i;
+	int err;
+
+	if (count > POLICY_TASKS_MAX)
+		return policy_refuse(error, -EINVAL, node, "more than %u tasks", POLICY_TASKS_MAX);
+	policy->tasks = calloc(count + 1, sizeof(*policy->tasks));
+	if (!policy->tasks)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		/* Counted first: a task that is refused half-read is freed with the policy. */
+		policy->task_count++;
+		err = read_task(error, node->children[i], &policy->tasks[i]);
+		if (err)
+			return err;
+	}
+	err = read_track(error, doc_node_get(document, "request"), policy, SESSION_REQUEST);
+	if (!err)
+		err = read_track(error, doc_node_get(document, "response"), policy,
+				 SESSION_RESPONSE);
+	if (!err)
+		err = check_output(error, doc_node_get(document, "output"));
+	return err;
+}
