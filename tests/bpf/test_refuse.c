@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What capture refuses: by rule, for want of a listener, a route, an event or a policy. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/harness.h"
+
+static int agent_connect(struct harness *harness, int family, const char *text, uint16_t port)
+{
+	int fd = helper_socket(&harness->agent, family, SOCK_STREAM, 0), r;
+
+	assert_true(fd >= 0);
+	r = socket_connect(fd, text, port);
+	(void)close(fd);
+	return r;
+}
+
+static void test_own_listener_is_refused(void **state)
+{
+	struct harness *harness = *state;
+
+	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET, "0.0.0.0", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::1", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:127.0.0.1", HARNESS_PORT),
+			 -EPERM);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_LISTENER_PORT), 5);
+	/* Elsewhere it is a port as any other. */
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", HARNESS_PORT), 0);
+}
+
+static struct sluice_rule rule(const char *text, uint8_t prefix, uint16_t port, uint8_t action)
+{
+	struct sluice_rule made = {.prefix_len = prefix, .port = port, .action = action};
+	struct sockaddr_storage address;
+
+	(void)address_make(&address, AF_INET6, text, 0);
+	memcpy(made.addr, &((struct sockaddr_in6 *)&address)->sin6_addr, 16);
+	return made;
+}
+
+static void test_first_matching_rule_decides(void **state)
+{
+	struct harness *harness = *state;
+	struct sluice_policy policy = {
+		.rules =
+			{
+				rule("::ffff:10.1.0.0", 96 + 16, 443, SLUICE_RULE_ALLOW),
+				rule("::ffff:10.0.0.0", 96 + 8, 0, SLUICE_RULE_DENY),
+				rule("2001:db8:8000::", 33, 0, SLUICE_RULE_DENY),
+				rule("::ffff:127.0.0.0", 96 + 8, 0, SLUICE_RULE_DENY),
+				rule("::", 0, 25, SLUICE_RULE_DENY),
+				rule("::ffff:192.0.2.7", 128, 0, SLUICE_RULE_DENY),
+			},
+	};
+
+	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "10.1.2.3", 443), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "10.1.2.3", 80), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET, "10.2.2.3", 443), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:10.2.2.3", 443), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "9.255.255.255", 443), 0);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:8000::1", 443), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:ffff::1", 443), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:7fff::1", 443), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.7", 443), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.6", 443), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.6", 25), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 25), -EPERM);
+	/* The unspecified address is another name of loopback. */
+	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", 80), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET, "0.0.0.0", 80), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:0.0.0.0", 80), -EPERM);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::", 80), 0);
+	assert_true(harness_counter(harness, SLUICE_COUNT_REFUSED_DENIED) >= 11);
+	/* A cleared policy denies, and one of no rules does not. */
+	kern_policy_clear(harness->kern, HARNESS_POLICY);
+	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
+	policy = (struct sluice_policy){0};
+	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "10.2.2.3", 443), 0);
+}
+
+static void test_the_last_rule_counts(void **state)
+{
+	struct harness *harness = *state;
+	struct sluice_policy policy = {0};
+	size_t i;
+
+	for (i = 0; i < SLUICE_RULES_PER_POLICY - 1; i++)
+		policy.rules[i] = rule("::ffff:192.0.2.1", 128, 1, SLUICE_RULE_DENY);
+	policy.rules[i] = rule("::", 0, 0, SLUICE_RULE_DENY);
+	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
+	assert_int_equal(kern_policy_set(harness->kern, 0, &policy, NULL, 0), -EINVAL);
+	assert_int_equal(kern_policy_set(harness->kern, SLUICE_POLICIES, &policy, NULL, 0),
+			 -EINVAL);
+}
+
+/* Without a daemon, or with someone else on its port, a connect goes nowhere. */
+static void test_only_the_daemons_listener_is_steered_to(void **state)
+{
+	struct harness *harness = *state;
+	struct sockaddr_storage address;
+	socklen_t len = address_make(&address, AF_INET, "127.0.0.1", HARNESS_PORT);
+	int squatter, unmarked, one = 1;
+
+	(void)close(harness->listener[0]);
+	harness->listener[0] = -1;
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 80), 0);
+
+	squatter = helper_socket(&harness->outside, AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(setsockopt(squatter, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(bind(squatter, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(squatter, 1), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	assert_int_equal(socket_accept(squatter), -ETIMEDOUT);
+	(void)close(squatter);
+
+	/* One of the daemon's own that it has not marked is no better. */
+	unmarked = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(setsockopt(unmarked, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(bind(unmarked, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(unmarked, 1), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	(void)close(unmarked);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_LISTENER), 3);
+}
+
+static void test_without_a_route_there_is_none(void **state)
+{
+	struct harness *harness = *state;
+
+	assert_int_equal(kern_route_set(harness->kern, AF_INET6, false), 0);
+	assert_int_equal(kern_route_set(harness->kern, AF_INET6, false), 0);
+	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 80), -ENETUNREACH);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:203.0.113.1", 80), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), 0);
+	assert_int_equal(agent_connect(harness, AF_INET6, "::1", 80), 0);
+	assert_int_equal(kern_route_set(harness->kern, AF_INET, false), 0);
+	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ENETUNREACH);
+	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", 80), 0);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_ROUTE), 2);
+}
+
+static int agent_bind(struct harness *harness, int family, const char *text, uint16_t port)
+{
+	struct sockaddr_storage address;
+	socklen_t len = address_make(&address, family, text, port);
+	int fd = helper_socket(&harness->agent, family, SOCK_STREAM, 0), one = 1, r;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	r = bind(fd, (struct sockaddr *)&address, len) < 0 ? -errno : 0;
+	(void)close(fd);
+	return r;
+}
+
+static void test_the_listeners_port_cannot_be_bound(void **state)
+{
+	struct harness *harness = *state;
+
+	assert_int_equal(agent_bind(harness, AF_INET, "127.0.0.2", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_bind(harness, AF_INET, "0.0.0.0", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_bind(harness, AF_INET6, "::", HARNESS_PORT), -EPERM);
+	assert_int_equal(agent_bind(harness, AF_INET, "127.0.0.1", HARNESS_PORT + 1), 0);
+	assert_int_equal(agent_bind(harness, AF_INET6, "::1", 0), 0);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_BIND), 3);
+}
+
+/* A stream that the daemon could not be told of is none. */
+static void test_connect_is_refused_when_the_ring_is_full(void **state)
+{
+	struct harness *harness = *state;
+	struct steered steered;
+	int i, r = 0, captured;
+
+	(void)close(harness->listener[1]);
+	harness->listener[1] = -1;
+	for (i = 0; i < 40000 && r == 0; i++) {
+		r = agent_connect(harness, AF_INET, "203.0.113.9", 80);
+		if (r == 0)
+			(void)close(socket_accept(harness->listener[0]));
+	}
+	assert_int_equal(r, -EPERM);
+	captured = (int)harness_counter(harness, SLUICE_COUNT_CAPTURED);
+	assert_int_equal(captured, i - 1);
+	assert_true(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_EVENT) > 0);
+	assert_true(harness_counter(harness, SLUICE_COUNT_RING_FULL) > 0);
+	/* Refusals have a ring of their own, where there is room. */
+	r = agent_connect(harness, AF_INET, "203.0.113.9", 80);
+	assert_int_equal(r, -EPERM);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_FENCE_RING_FULL), 0);
+	assert_true(kern_events_consume(harness->kern, NULL, NULL) > 5000);
+	steered_open(harness, &steered, AF_INET, "203.0.113.9", 80);
+	steered_close(&steered);
+}
+
+/* Between attachment and the first write of its policy a cgroup is closed. */
+static void test_a_watch_without_policy_refuses_everything(void **state)
+{
+	struct harness *harness = *state;
+	int watches = harness_map(harness, "watches");
+	const struct sluice_watch closed = {0};
+	struct sluice_watch open;
+	int fd = helper_socket(&harness->agent, AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bpf_map_lookup_elem(watches, &harness->watch, &open), 0);
+	assert_int_equal(open.policy, HARNESS_POLICY);
+	assert_int_equal(bpf_map_update_elem(watches, &harness->watch, &closed, BPF_ANY), 0);
+	assert_int_equal(socket_connect(fd, "203.0.113.9", 80), -EPERM);
+	assert_int_equal(helper_socket(&harness->agent, AF_INET, SOCK_STREAM, 0), -EPERM);
+	assert_int_equal(bpf_map_update_elem(watches, &harness->watch, &open, BPF_ANY), 0);
+	assert_int_equal(socket_connect(fd, "203.0.113.9", 80), 0);
+	(void)close(fd);
+	(void)close(watches);
+}
+
+#define REFUSE_TEST(f) cmocka_unit_test_setup_teardown(f, harness_setup_watched, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest refuse[] = {
+		REFUSE_TEST(test_own_listener_is_refused),
+		REFUSE_TEST(test_first_matching_rule_decides),
+		REFUSE_TEST(test_the_last_rule_counts),
+		REFUSE_TEST(test_only_the_daemons_listener_is_steered_to),
+		REFUSE_TEST(test_without_a_route_there_is_none),
+		REFUSE_TEST(test_the_listeners_port_cannot_be_bound),
+		REFUSE_TEST(test_connect_is_refused_when_the_ring_is_full),
+		REFUSE_TEST(test_a_watch_without_policy_refuses_everything),
+	};
+
+	return harness_run(refuse);
+}

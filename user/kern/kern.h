@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kern: the kernel side as the daemon sees it. The only user of libbpf and of
+ * the skeleton; converts kernel facts to plain structs, decides nothing.
+ *
+ * Invariants:
+ *  K1. Until kern_open has returned 0 nothing is attached; where it fails,
+ *      nothing that it attached or pinned is left.
+ *  K2. Everything is pinned below one directory (mode 0700) of this daemon's
+ *      own; kern_close leaves the pins (a killed daemon and a closed one look
+ *      the same to the kernel: closed), kern_remove takes them away, destroying
+ *      every gated socket first and unpinning the gate last.
+ *  K3. A slot is handed out with a generation no earlier user of it had in
+ *      2^16 uses, and with release offset 0.
+ *
+ * One thread. Errors are -errno; opening and removing also give one line for the
+ * operator. Needs CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN (programs by id) and
+ * CAP_DAC_READ_SEARCH (cgroups by id). Silences libbpf's own messages.
+ */
+#ifndef SLUICE_KERN_KERN_H
+#define SLUICE_KERN_KERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/macros.h"
+#include "sluice/abi.h"
+
+struct kern;
+
+struct kern_options {
+	const char *pin_dir;	   /* below a bpffs; created with mode 0700 */
+	const char *daemon_cgroup; /* path in cgroup v2; the caller is already in it */
+	uint16_t listen_port;
+};
+
+/*
+ * Loads the programs, adopts the pins of a dead predecessor of the same ABI (or
+ * pins anew), attaches the gate to the daemon's cgroup. Watched cgroups of the
+ * predecessor stay watched (kern_watches lists them).
+ * -EBUSY: the pins belong to a live daemon. -EPROTO: to another ABI. -EPERM,
+ * -EOPNOTSUPP: no privileges, or a kernel feature is missing. error (at least
+ * 256 bytes) receives the line for the operator, with the command that helps.
+ */
+int kern_open(const struct kern_options *options, struct kern **ret_kern, char *error,
+	      size_t error_len) must_check;
+/* Closes descriptors and leaves what is pinned. Accepts NULL. */
+void kern_close(struct kern *kern);
+/* Unwatches all, destroys every gated socket, unpins, the gate last; then as kern_close. */
+int kern_remove(struct kern *kern);
+/* The same for pins whose daemon is dead, whatever their ABI. -EBUSY: it is alive. */
+int kern_remove_pins(const char *pin_dir, char *error, size_t error_len);
+
+/*
+ * Sockets of the daemon: all take a descriptor of an AF_INET or AF_INET6 TCP socket
+ * that was made after kern_open by a process inside the daemon's cgroup, or was
+ * accepted by such a one. -EXDEV: it was not, and no gate would see what it sends.
+ * -EINVAL for a listener that listens already and was not marked before it did.
+ */
+int kern_mark_listener(struct kern *kern, int fd) must_check; /* before listen() */
+int kern_mark_exempt(struct kern *kern, int fd) must_check;
+/* Binds a socket to a slot; before connect() on the upstream side. open: relayed only. */
+int kern_mark_data(struct kern *kern, int fd, uint32_t slot, uint16_t generation, bool open,
+		   uint64_t stream) must_check;
+/* The origin that was moved into an accepted socket. -ENOENT: none (not a captured connection). */
+int kern_accepted_origin(struct kern *kern, int fd, struct sluice_origin *ret_origin) must_check;
+/* What the gate knows of a data socket. -ENOENT before it is established. */
+int kern_gate_state(struct kern *kern, int fd, struct sluice_gate *ret_gate) must_check;
+
+/* Slots. -ENOSPC: all in use. */
+int kern_slot_take(struct kern *kern, uint32_t *ret_slot, uint16_t *ret_generation) must_check;
+/* The slot's generation moves on at once: nothing more leaves by the old one. */
+void kern_slot_give(struct kern *kern, uint32_t slot);
+/* Publishes a release offset (bytes of the flow): one atomic store. Never lowers it. */
+void kern_release(struct kern *kern, uint32_t slot, uint16_t generation, uint64_t offset);
+
+/* getsockname() of the agent's socket: the upstream socket's local address. */
+int kern_upstream_set(struct kern *kern, uint64_t stream, const struct sluice_address *local);
+void kern_upstream_clear(struct kern *kern, uint64_t stream);
+
+/* Open streams, for a successor. */
+int kern_stream_record(struct kern *kern, uint64_t stream, const struct sluice_open_stream *open);
+void kern_stream_forget(struct kern *kern, uint64_t stream);
+/*
+ * Streams a predecessor left open, each once; the record is deleted, its slots
+ * are given back and its gated sockets destroyed before the callback sees it,
+ * offset[] being what each track's slot had released. To be called before the
+ * first listener listens: a connection that waits to be accepted looks like an
+ * orphan. Destroys in the calling thread's network namespace; elsewhere the slot's
+ * next generation keeps closed what was held.
+ */
+int kern_settle_left(struct kern *kern,
+		     void (*each)(void *context, const struct sluice_open_stream *open,
+				  const uint64_t offset[2]),
+		     void *context);
+
+/*
+ * Policies, by number 1..SLUICE_POLICIES-1 (0 is no policy and refuses everything).
+ * One that is in use denies everything while it is replaced. The policy number in
+ * unix_keys is not read.
+ */
+int kern_policy_set(struct kern *kern, uint32_t policy, const struct sluice_policy *rules,
+		    const struct sluice_unix_key *unix_keys, size_t unix_count) must_check;
+void kern_policy_clear(struct kern *kern, uint32_t policy);
+
+/*
+ * Attaches capture and fence to a cgroup and pins the links.
+ * -EEXIST: it, or one above or below it, is watched, by whichever daemon. -EBUSY:
+ * it, or one above or below it, is the cgroup of a daemon. -ENOTDIR/-ENOENT: no
+ * cgroup v2 directory. -ENOSPC. The id is the cgroup's, as in struct sluice_origin.
+ */
+int kern_watch(struct kern *kern, const char *cgroup, uint32_t policy, enum sluice_dns dns,
+	       uint64_t *ret_id) must_check;
+/* Also where the cgroup is gone. -ENOENT: no such watch. */
+int kern_unwatch(struct kern *kern, uint64_t id) must_check;
+struct kern_watch_info {
+	uint64_t id;
+	uint32_t policy;
+	char path[512]; /* empty where the cgroup is gone */
+};
+/* The watched cgroups; returns how many were written to list (at most max). */
+size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_t max);
+
+/* Routes of the calling thread's network namespace: does any but loopback exist? */
+int kern_route_set(struct kern *kern, int family, bool exists);
+/* Cookie of the calling thread's network namespace. */
+int kern_netns_cookie(uint64_t *ret_cookie) must_check;
+
+/* Both rings in one descriptor to poll; consume calls each for what is there, and counts. */
+int kern_events_fd(const struct kern *kern);
+int kern_events_consume(struct kern *kern,
+			void (*each)(void *context, const struct sluice_event *event),
+			void *context);
+
+/* Sums over all CPUs. */
+int kern_counters(const struct kern *kern, uint64_t ret_counters[_SLUICE_COUNTER_MAX]);
+/* Lower-case name with underscores, as in metrics; never NULL. */
+const char *kern_counter_name(enum sluice_counter counter);
+
+/* For doctor: one row per kernel feature, in a fixed order; needs no struct kern. */
+struct kern_feature {
+	const char *name; /* "cgroup/connect4", "connect_unix", … */
+	const char *use;  /* what it is for */
+	const char *loss; /* what is lost without it */
+	bool required;
+	bool present;
+	int error; /* errno of the probe */
+};
+size_t kern_probe(struct kern_feature *list, size_t max);
+
+/*
+ * Destroys the TCP and UDP sockets of the calling thread's network namespace
+ * that have the given inode numbers (sock_diag(7) SOCK_DESTROY); *ret_left is
+ * how many of them are still there. A bound UDP socket is disconnected, and
+ * stays. A TCP socket that neither is connected nor listens cannot be found, and
+ * one that was destroyed can be connected again by the hooks of the cgroup it was
+ * made in: what matters is that it was made in the watched one.
+ */
+int kern_destroy_sockets(const uint64_t *inodes, size_t count, size_t *ret_left) must_check;
+
+#endif
