@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "daemon/daemon.h"
+#include "kern/kern.h"
+#include "sys/log.h"
+
+static void refused(struct daemon *daemon, const struct sluice_event *event)
+{
+	struct watch *watch = watch_find(&daemon->watches, event->origin.cgroup);
+	char peer[64];
+
+	if (watch)
+		watch->refused++;
+	settle_format_address(&event->origin.peer, peer, sizeof(peer));
+	log_info("refused %s to %s: pid %" PRIu32 " '%.*s' of '%s'",
+		 kern_counter_name((enum sluice_counter)event->value), peer, event->origin.pid,
+		 (int)sizeof(event->origin.comm), event->origin.comm,
+		 watch ? watch->path : "a cgroup no longer watched");
+}
+
+static void on_kern_event(void *context, const struct sluice_event *event)
+{
+	struct daemon *daemon = context;
+
+	if (event->type >= ARRAY_SIZE(daemon->events.counts))
+		return;
+	daemon->events.counts[event->type]++;
+	if (event->type == SLUICE_EVENT_REFUSED)
+		refused(daemon, event);
+}
+
+void events_consume(struct daemon *daemon)
+{
+	(void)kern_events_consume(daemon->kern, on_kern_event, daemon);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	events_consume(context);
+}
+
+int events_start(struct daemon *daemon)
+{
+	(void)event_assign(&daemon->events.readable, daemon->base, kern_events_fd(daemon->kern),
+			   EV_READ | EV_PERSIST, on_readable, daemon);
+	return event_add(&daemon->events.readable, NULL) ? -ENOMEM : 0;
+}
+
+void events_done(struct daemon *daemon)
+{
+	if (event_initialized(&daemon->events.readable))
+		(void)event_del(&daemon->events.readable);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/pipeline.h"
+#include "daemon/ahead.h"
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "daemon/policies.h"
+#include "daemon/reason.h"
+#include "daemon/stream.h"
+#include "kern/kern.h"
+
+/* Pieces of one write; more wait for the next. */
+#define PIECES_MAX 16
+
+void flow_init(struct flow *flow, struct stream *stream, enum session_track track,
+	       struct endpoint *source, struct endpoint *sink, bool relayed)
+{
+	*flow = (struct flow){.stream = stream, .track = track, .source = source, .sink = sink};
+	hold_init(&flow->hold, relayed ? HOLD_LARGE : HOLD_MEDIUM);
+}
+
+void flow_done(struct flow *flow)
+{
+	hold_done(&flow->hold, &flow->stream->daemon->pool);
+	pipeline_free(flow->pipeline);
+	free(flow->ahead);
+	flow->pipeline = NULL;
+	flow->ahead = NULL;
+}
+
+uint64_t flow_held(const struct flow *flow)
+{
+	return flow->received - MIN(flow->sent, flow->released);
+}
+
+/* How many bytes the limits leave room for, where the flow's own is divided by divisor. */
+static uint64_t room_left(const struct flow *flow, unsigned int divisor)
+{
+	const struct policy_limits *limits = &flow->stream->policy->policy->limits;
+	uint64_t per_flow = flow->pipeline ? limits->hold_bytes_per_flow : LIMIT_RELAY_HOLD;
+	uint64_t held = flow_held(flow), all = flow->stream->daemon->pool.bytes;
+	uint64_t own = held < per_flow / divisor ? per_flow / divisor - held : 0;
+	uint64_t shared = all < limits->hold_bytes_total ? limits->hold_bytes_total - all : 0;
+
+	return MIN(own, shared);
+}
+
+void flow_update_reading(struct flow *flow)
+{
+	/* Half-way back, so that a slow receiver does not cost a change per write. */
+	flow->full = !room_left(flow, flow->full ? 2 : 1);
+	if (endpoint_set_reading(flow->source, !flow->full && !flow->source->ended))
+		stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
+}
+
+/* Publishes what may leave now. */
+static void release(struct flow *flow)
+{
+	uint64_t released = flow->pipeline ? pipeline_released(flow->pipeline) : flow->received;
+	bool waiting = flow->sent > flow->released;
+
+	if (released == flow->released)
+		return;
+	flow->released = released;
+	/* A relayed flow's slot is open: its offset is not asked. */
+	if (flow->pipeline)
+		kern_release(flow->stream->daemon->kern, flow->slot, flow->generation, released);
+	if (waiting)
+		endpoint_poke(flow->sink);
+}
+
+/* Judges the bytes that were just read, where they lie in the hold. */
+static void take(struct flow *flow, const uint8_t *bytes, size_t len)
+{
+	enum fault fault = FAULT_NONE;
+
+	flow->received += len;
+	if (flow->pipeline)
+		fault = pipeline_feed(flow->pipeline, bytes, len);
+	release(flow);
+	if (fault)
+		stream_fault(flow->stream, flow, fault);
+	else
+		flow_flush(flow, false);
+}
+
+static void source_ended(struct flow *flow)
+{
+	enum fault fault = FAULT_NONE;
+
+	if (flow->pipeline) {
+		fault = pipeline_end(flow->pipeline);
+		release(flow);
+	}
+	if (fault) {
+		stream_fault(flow->stream, flow, fault);
+		return;
+	}
+	flow->ended = true;
+	flow_update_reading(flow);
+	flow_flush(flow, false);
+}
+
+void flow_read(struct flow *flow)
+{
+	struct hold_pool *pool = &flow->stream->daemon->pool;
+	size_t budget = LIMIT_READ_BUDGET, len;
+	uint64_t left;
+	uint8_t *room;
+	ssize_t n;
+
+	while (flow->source->reading && flow->stream->state == STREAM_OPEN) {
+		left = room_left(flow, 1);
+		if (!left)
+			break;
+		if (hold_reserve(&flow->hold, pool, &room, &len)) {
+			stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
+			return;
+		}
+		len = MIN(len, left);
+		n = endpoint_receive(flow->source, room, len);
+		hold_commit(&flow->hold, pool, n > 0 ? (size_t)n : 0);
+		if (n == -EAGAIN)
+			break;
+		if (n < 0) {
+			stream_broken(flow->stream, flow->source);
+			return;
+		}
+		if (!n) {
+			/* After a reset the kernel says "end" where there was none. */
+			if (!flow->source->broken)
+				source_ended(flow);
+			return;
+		}
+		take(flow, room, (size_t)n);
+		/* A short read emptied the socket; what came since is reported again. */
+		if ((size_t)n < len || (size_t)n >= budget)
+			break;
+		budget -= (size_t)n;
+	}
+	if (flow->stream->state == STREAM_OPEN) {
+		hold_compact(&flow->hold, pool);
+		flow_update_reading(flow);
+	}
+}
+
+/* Where the next write has to end at the latest, and whether a unit ends there. */
+static uint64_t write_limit(struct flow *flow, bool only_released, bool *ret_boundary)
+{
+	*ret_boundary = flow->pipeline != NULL;
+	if (only_released || !flow->ahead)
+		return MAX(flow->released, flow->sent);
+	return ahead_limit(flow->ahead, flow->sent, flow->released, flow->received, ret_boundary);
+}
+
+/* 1: wrote all it could; 0: the socket is full; or -errno. */
+static int write_some(struct flow *flow, uint64_t limit, bool boundary)
+{
+	struct iovec pieces[PIECES_MAX];
+	int count = PIECES_MAX;
+	size_t len = hold_peek(&flow->hold, limit - flow->sent, pieces, &count);
+	ssize_t n = endpoint_send(flow->sink, pieces, count, boundary);
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n < 0)
+		return (int)n;
+	hold_consume(&flow->hold, &flow->stream->daemon->pool, (size_t)n);
+	flow->sent += (uint64_t)n;
+	if (flow->ahead && flow->sent > flow->released)
+		ahead_wrote(flow->ahead);
+	return (size_t)n == len;
+}
+
+void flow_flush(struct flow *flow, bool only_released)
+{
+	struct stream *stream = flow->stream;
+	bool boundary;
+	int r = 1;
+
+	while (r > 0 && !flow->sink->broken && !flow->sink->shut) {
+		uint64_t limit = write_limit(flow, only_released, &boundary);
+
+		if (limit <= flow->sent)
+			break;
+		r = write_some(flow, limit, boundary);
+	}
+	if (r < 0) {
+		stream_broken(stream, flow->sink);
+		return;
+	}
+	if (endpoint_set_wants_write(flow->sink, !r)) {
+		stream_fail(stream, flow, reason_name(REASON_OUT_OF_MEMORY));
+		return;
+	}
+	if (only_released)
+		return;
+	if (flow->full)
+		flow_update_reading(flow);
+	if (flow->ended && flow->sent == flow->received && !flow->sink->shut) {
+		endpoint_shut(flow->sink);
+		stream_check_complete(stream);
+	}
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flow: one direction of a stream. Bytes are read from its source into its hold,
+ * judged there, released, and written to its sink.
+ *
+ * Invariants:
+ *  F1. sent <= released, but for a flow that writes ahead, whose sent bytes the
+ *      gate holds; released <= received.
+ *  F2. The release offset is published to the gate before a byte below it is sent.
+ *  F3. A byte is copied once out of the source socket and sent from that copy.
+ *  F4. A full hold stops reading, and reading starts again at half of it; no
+ *      flow is ended for being read slowly.
+ *
+ * Units: bytes of the flow. Every function may end the stream: look at its state.
+ */
+#ifndef SLUICE_DAEMON_FLOW_H
+#define SLUICE_DAEMON_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "core/session.h"
+#include "daemon/endpoint.h"
+#include "daemon/hold.h"
+
+struct stream;
+struct pipeline;
+struct ahead;
+
+/* What the timeouts look at; moved on at each tick, never on the path of a byte. */
+struct flow_clocks {
+	uint64_t received, framed; /* as the last tick saw them */
+	uint64_t last_byte_ns;	   /* when received last moved */
+	uint64_t unit_ns;	   /* when framed last moved: the partial unit is younger */
+	uint64_t hold_received;	   /* bytes below this were there at hold_ns */
+	uint64_t hold_ns;
+};
+
+struct flow {
+	struct stream *stream;
+	enum session_track track;
+	struct endpoint *source, *sink;
+	struct pipeline *pipeline; /* NULL: relayed, nothing is judged */
+	struct ahead *ahead;	   /* NULL: nothing is written before it is released */
+	struct hold hold;	   /* bytes sent..received */
+	uint64_t received, released, sent;
+	uint32_t slot; /* 0: none */
+	uint16_t generation;
+	bool full;  /* reading rests */
+	bool ended; /* the source ended and the pipeline agreed */
+	struct flow_clocks clocks;
+};
+
+void flow_init(struct flow *flow, struct stream *stream, enum session_track track,
+	       struct endpoint *source, struct endpoint *sink, bool relayed);
+/* Frees what it holds; the slot is given back by who took it. */
+void flow_done(struct flow *flow);
+
+/* Bytes received and not both released and sent. */
+uint64_t flow_held(const struct flow *flow);
+/* Starts and stops reading by what is held. */
+void flow_update_reading(struct flow *flow);
+/* The source has something: a byte, its end, or an error. */
+void flow_read(struct flow *flow);
+/* The sink may take something; nothing beyond the release offset where only_released. */
+void flow_flush(struct flow *flow, bool only_released);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every fixed bound of the daemon that no policy sets, in one place. Times in milliseconds. */
+#ifndef SLUICE_DAEMON_LIMITS_H
+#define SLUICE_DAEMON_LIMITS_H
+
+/* An upstream that has not answered by then is `upstream_timeout`. */
+#define LIMIT_CONNECT_MS 10000u
+/* How long released bytes of a refused flow may take to be acknowledged before the reset. */
+#define LIMIT_DRAIN_MS 2000u
+/*
+ * What is acknowledged lies in the receiver's kernel; a reset that overtakes its
+ * program makes some programs leave it there. They get this long to read it.
+ */
+#define LIMIT_DRAIN_READ_MS 30u
+/* How long the streams of a finished run may take to deliver what the command sent. */
+#define LIMIT_RUN_FINISH_MS 2000u
+/* How long a peer may take to end a stream whose command is gone and has said all it had to say. */
+#define LIMIT_RUN_SPENT_MS 500u
+/* How long a graceful stop waits for the above; then it closes what is left. */
+#define LIMIT_STOP_MS 3000u
+/* Timeouts of messages and holds are looked at this often. */
+#define LIMIT_TICK_MS 250u
+/* Closing streams and finishing runs are looked at this often while they are young. */
+#define LIMIT_STEP_MS  5u
+#define LIMIT_YOUNG_MS 1000u
+/* What the self-test waits for payload that must not come. */
+#define LIMIT_SELFTEST_MS 30u
+/* Accepting rests this long where the process or the machine is out of descriptors. */
+#define LIMIT_ACCEPT_REST_MS 100u
+/* Route notifications come in bursts: one look per burst. */
+#define LIMIT_ROUTES_MS 50u
+
+/* Descriptors that are not streams: control clients, listeners, maps, links of watched cgroups. */
+#define LIMIT_RESERVED_FILES 256u
+#define LIMIT_FILES_WANTED   262144u
+/* Listeners have descriptors of this number and up, where there are so many. */
+#define LIMIT_LISTENER_FILE 16000u
+#define LIMIT_ACCEPT_BATCH  64u
+#define LIMIT_BACKLOG	    4096
+
+/* One read of a callback; a flow that has more waits for its next turn. */
+#define LIMIT_READ_BUDGET (2u << 20)
+/* A relayed flow stops reading when this much waits for its receiver. */
+#define LIMIT_RELAY_HOLD (1u << 20)
+/* Units framed but not yet cleared, per flow. */
+#define LIMIT_PENDING_UNITS 65536u
+/* Writes ahead of the release offset, per flow: each costs the kernel a packet buffer. */
+#define LIMIT_AHEAD_WRITES 512u
+
+/* Control: a request line has room for a policy; an answer that nobody reads ends its client. */
+#define LIMIT_CONTROL_LINE    (8u << 20)
+#define LIMIT_CONTROL_UNREAD  (64u << 20)
+#define LIMIT_CONTROL_CLIENTS 64u
+#define LIMIT_POLICY_TEXT     (4u << 20)
+
+/* Different reasons counted by name. */
+#define LIMIT_REASONS 1024u
+/* Lines about settled streams per second; what is over is counted and said in one line. */
+#define LIMIT_SETTLE_LINES 50u
+/* Rounds of looking for sockets that live processes held before their cgroup was watched. */
+#define LIMIT_DESTROY_ROUNDS 10u
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/log.h"
+
+enum {
+	OPTION_FIRST = 256,
+	POLICY = OPTION_FIRST,
+	SOCKET,
+	INSTANCE,
+	PORT,
+	PRIVATE,
+	READY_FD,
+	CHECK,
+	REMOVE,
+	VERBOSE,
+	VERSION,
+	HELP
+};
+
+static const struct option long_options[] = {
+	{"policy", required_argument, NULL, POLICY},
+	{"socket", required_argument, NULL, SOCKET},
+	{"instance", required_argument, NULL, INSTANCE},
+	{"port", required_argument, NULL, PORT},
+	{"private", no_argument, NULL, PRIVATE},
+	{"ready-fd", required_argument, NULL, READY_FD},
+	{"check", no_argument, NULL, CHECK},
+	{"remove", no_argument, NULL, REMOVE},
+	{"verbose", no_argument, NULL, VERBOSE},
+	{"version", no_argument, NULL, VERSION},
+	{"help", no_argument, NULL, HELP},
+	{0},
+};
+
+void options_print_help(void)
+{
+	(void)printf(
+		"usage: sluiced [OPTION…]\n"
+		"\n"
+		"  --policy FILE    policy of runs that name none\n"
+		"  --instance NAME  pins, cgroups and run-time files of this name (default %s,\n"
+		"                   private: a name of its own)\n"
+		"  --socket PATH    control socket (default /run/sluice/NAME.sock)\n"
+		"  --port N         loopback port of the listeners, 1..%u (default %u)\n"
+		"  --private        take any free port; remove everything on exit\n"
+		"  --ready-fd N     write \"ready\" or \"error: …\" there; a private daemon exits\n"
+		"                   when its other end closes\n"
+		"  --check          print what the kernel offers, as JSON, and exit\n"
+		"  --remove         remove what a dead daemon of this instance left, and exit\n"
+		"  --verbose        say also what is of interest only when something is wrong\n"
+		"  --version, --help\n",
+		OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX, OPTIONS_PORT_DEFAULT);
+}
+
+static int parse_number(const char *name, const char *text, long min, long max, long *ret_number)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (errno || end == text || *end || number < min || number > max) {
+		log_error("--%s: '%s' is not a number from %ld to %ld", name, text, min, max);
+		return -EINVAL;
+	}
+	*ret_number = number;
+	return 0;
+}
+
+static int check_instance(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	if (!len || name[len] || len > OPTIONS_INSTANCE_MAX) {
+		log_error("--instance: '%s' is not a name of 1 to %u of a-z, 0-9 and '-'", name,
+			  OPTIONS_INSTANCE_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_port(struct options *options)
+{
+	long number;
+
+	if (parse_number("port", optarg, 1, OPTIONS_PORT_MAX, &number))
+		return -EINVAL;
+	options->port = (uint16_t)number;
+	return 0;
+}
+
+static int set_ready_fd(struct options *options)
+{
+	long number;
+
+	if (parse_number("ready-fd", optarg, 0, 1 << 20, &number))
+		return -EINVAL;
+	options->ready_fd = (int)number;
+	if (fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC) < 0) {
+		log_error("--ready-fd: descriptor %ld is not open", number);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_option(struct options *options, int option)
+{
+	switch (option) {
+	case POLICY:
+		options->policy = optarg;
+		return 0;
+	case SOCKET:
+		options->socket = optarg;
+		return 0;
+	case INSTANCE:
+		options->instance = optarg;
+		return check_instance(optarg);
+	case PORT:
+		return set_port(options);
+	case PRIVATE:
+		options->private_daemon = true;
+		return 0;
+	case READY_FD:
+		return set_ready_fd(options);
+	case CHECK:
+		options->action = OPTIONS_CHECK;
+		return 0;
+	case REMOVE:
+		options->action = OPTIONS_REMOVE;
+		return 0;
+	case VERBOSE:
+		options->verbose = true;
+		return 0;
+	case VERSION:
+		options->action = OPTIONS_VERSION;
+		return 0;
+	case HELP:
+		options->action = OPTIONS_HELP;
+		return 0;
+	default:
+		log_error("unknown option or missing argument; see --help");
+		return -EINVAL;
+	}
+}
+
+int options_parse(int argc, char **argv, struct options *ret_options)
+{
+	struct options options = {.ready_fd = -1};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		if (set_option(&options, option))
+			return -EINVAL;
+	if (optind < argc) {
+		log_error("unexpected argument '%s'; see --help", argv[optind]);
+		return -EINVAL;
+	}
+	if (!options.port && !options.private_daemon)
+		options.port = OPTIONS_PORT_DEFAULT;
+	if (options.instance)
+		(void)snprintf(options.name, sizeof(options.name), "%s", options.instance);
+	else if (options.private_daemon)
+		(void)snprintf(options.name, sizeof(options.name), "private-%d", (int)getpid());
+	else
+		(void)strcpy(options.name, OPTIONS_INSTANCE_DEFAULT);
+	*ret_options = options;
+	return 0;
+}

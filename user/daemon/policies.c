@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/policies.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/limits.h"
+#include "daemon/policy_rules.h"
+#include "kern/kern.h"
+#include "sys/yaml.h"
+
+void policies_init(struct policies *policies, struct kern *kern, bool initial_netns)
+{
+	*policies = (struct policies){.kern = kern, .initial_netns = initial_netns};
+	LIST_INIT(&policies->list);
+}
+
+struct loaded_policy *loaded_policy_ref(struct loaded_policy *loaded)
+{
+	loaded->references++;
+	return loaded;
+}
+
+void loaded_policy_unref(struct loaded_policy *loaded)
+{
+	if (!loaded || --loaded->references)
+		return;
+	LIST_REMOVE(loaded, entry);
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		free(loaded->tasks[track]);
+		free(loaded->names[track]);
+	}
+	for (size_t i = 0; loaded->denied && i < loaded->policy->task_count; i++)
+		free(loaded->denied[i]);
+	free(loaded->denied);
+	policy_unref(loaded->policy);
+	free(loaded->text);
+	free(loaded);
+}
+
+void policies_done(struct policies *policies)
+{
+	struct loaded_policy *loaded;
+
+	/* What is left has the reference of its publication. */
+	while ((loaded = LIST_FIRST(&policies->list))) {
+		loaded->references = 1;
+		loaded_policy_unref(loaded);
+	}
+}
+
+static int fill_tasks(struct loaded_policy *loaded)
+{
+	const struct policy *policy = loaded->policy;
+
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		size_t count = policy->track_task_count[track];
+
+		/* One more than needed, so that no tasks are no failed allocation. */
+		loaded->tasks[track] = calloc(count + 1, sizeof(*loaded->tasks[track]));
+		loaded->names[track] = calloc(count + 1, sizeof(*loaded->names[track]));
+		if (!loaded->tasks[track] || !loaded->names[track])
+			return -ENOMEM;
+		for (size_t i = 0; i < count; i++) {
+			const struct policy_task *task =
+				&policy->tasks[policy->track_tasks[track][i]];
+
+			loaded->names[track][i] = task->name;
+			loaded->tasks[track][i] =
+				(struct pipeline_task){.name = task->name, .terms = task->terms};
+		}
+	}
+	loaded->denied = calloc(policy->task_count + 1, sizeof(*loaded->denied));
+	for (size_t i = 0; loaded->denied && i < policy->task_count; i++)
+		if (asprintf(&loaded->denied[i], "denied:%s", policy->tasks[i].name) < 0) {
+			loaded->denied[i] = NULL;
+			return -ENOMEM;
+		}
+	return loaded->denied ? 0 : -ENOMEM;
+}
+
+static void say_where(const char *name, unsigned int line, unsigned int column, const char *message,
+		      char *error, size_t error_len)
+{
+	if (line)
+		(void)snprintf(error, error_len, "%s:%u:%u: %s", name, line, column, message);
+	else
+		(void)snprintf(error, error_len, "%s: %s", name, message);
+}
+
+static int read_policy(const char *name, const char *text, size_t len, struct policy **ret_policy,
+		       char *error, size_t error_len)
+{
+	struct doc_node *document cleanup(doc_node_freep) = NULL;
+	struct yaml_error yaml = {0};
+	struct policy_error wrong = {0};
+	int r = yaml_parse(text, len, &document, &yaml);
+
+	if (r && r != -ENOMEM)
+		say_where(name, yaml.line, yaml.column, yaml.message, error, error_len);
+	if (!r) {
+		r = policy_new(document, ret_policy, &wrong);
+		if (r && r != -ENOMEM)
+			say_where(name, wrong.line, wrong.column, wrong.message, error, error_len);
+	}
+	if (r == -ENOMEM)
+		say_where(name, 0, 0, "out of memory", error, error_len);
+	return r;
+}
+
+static int new_loaded(struct policies *policies, const char *text, size_t len,
+		      struct policy *policy, struct loaded_policy **ret_loaded)
+{
+	struct loaded_policy *loaded = calloc(1, sizeof(*loaded));
+
+	if (!loaded)
+		return -ENOMEM;
+	loaded->references = 1;
+	loaded->policy = policy_ref(policy);
+	loaded->text_len = len;
+	LIST_INSERT_HEAD(&policies->list, loaded, entry);
+	loaded->text = malloc(len + 1);
+	if (!loaded->text || fill_tasks(loaded)) {
+		loaded_policy_unref(loaded);
+		return -ENOMEM;
+	}
+	(void)memcpy(loaded->text, text, len);
+	loaded->text[len] = '\0';
+	*ret_loaded = loaded;
+	return 0;
+}
+
+int policies_load(struct policies *policies, const char *name, const char *text, size_t len,
+		  struct loaded_policy **ret_loaded, char *error, size_t error_len)
+{
+	struct policy *policy cleanup(policy_unrefp) = NULL;
+	struct loaded_policy *loaded;
+	int r;
+
+	LIST_FOREACH(loaded, &policies->list, entry)
+	{
+		if (loaded->text_len == len && !memcmp(loaded->text, text, len)) {
+			*ret_loaded = loaded_policy_ref(loaded);
+			return 0;
+		}
+	}
+	if (len > LIMIT_POLICY_TEXT) {
+		(void)snprintf(error, error_len, "%s: %zu bytes, more than %u", name, len,
+			       LIMIT_POLICY_TEXT);
+		return -EFBIG;
+	}
+	r = read_policy(name, text, len, &policy, error, error_len);
+	if (r)
+		return r;
+	if (policy->limits.eager_bytes && !policies->initial_netns) {
+		(void)snprintf(error, error_len,
+			       "%s: limits.eager_bytes over 0 needs a daemon in the initial "
+			       "network namespace; elsewhere another's packet filter could read "
+			       "what waits in the kernel",
+			       name);
+		return -EOPNOTSUPP;
+	}
+	r = new_loaded(policies, text, len, policy, ret_loaded);
+	if (r)
+		say_where(name, 0, 0, "out of memory", error, error_len);
+	return r;
+}
+
+void policies_reserve(struct policies *policies, uint32_t number)
+{
+	if (number < SLUICE_POLICIES)
+		policies->taken[number] = true;
+}
+
+static void free_up(struct policies *policies, uint32_t number, uint64_t now_ns)
+{
+	kern_policy_clear(policies->kern, number);
+	policies->taken[number] = false;
+	policies->freed_ns[number] = now_ns;
+}
+
+void policies_unreserve(struct policies *policies, uint32_t number, uint64_t now_ns)
+{
+	if (number < SLUICE_POLICIES && !policies_find(policies, number))
+		free_up(policies, number, now_ns);
+}
+
+static int free_number(const struct policies *policies, uint64_t now_ns, uint32_t *ret_number)
+{
+	for (uint32_t step = 1; step < SLUICE_POLICIES; step++) {
+		uint32_t number = 1 + (policies->last + step - 1) % (SLUICE_POLICIES - 1);
+		uint64_t freed_ns = policies->freed_ns[number];
+
+		if (!policies->taken[number] &&
+		    (!freed_ns || now_ns - freed_ns >= POLICIES_REST_NS)) {
+			*ret_number = number;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint32_t number,
+		   uint64_t now_ns)
+{
+	int r;
+
+	if (loaded->watches && (!number || number == loaded->number)) {
+		loaded->watches++;
+		return 0;
+	}
+	if (loaded->watches || number >= SLUICE_POLICIES)
+		return -EEXIST;
+	if (!number) {
+		r = free_number(policies, now_ns, &number);
+		if (r)
+			return r;
+		policies->last = number;
+	}
+	r = policy_rules_publish(policies->kern, number, loaded->policy);
+	if (r)
+		return r;
+	policies->taken[number] = true;
+	loaded->number = number;
+	loaded->watches = 1;
+	(void)loaded_policy_ref(loaded);
+	return 0;
+}
+
+void policies_unwatch(struct policies *policies, struct loaded_policy *loaded, uint64_t now_ns)
+{
+	if (--loaded->watches)
+		return;
+	free_up(policies, loaded->number, now_ns);
+	loaded->number = 0;
+	loaded_policy_unref(loaded);
+}
+
+struct loaded_policy *policies_find(const struct policies *policies, uint32_t number)
+{
+	struct loaded_policy *loaded;
+
+	LIST_FOREACH(loaded, &policies->list, entry)
+	if (loaded->number == number && number)
+		return loaded;
+	return NULL;
+}
+
+enum sluice_dns policies_dns(const struct policy *policy)
+{
+	switch (policy->dns) {
+	case POLICY_DNS_ANY:
+		return SLUICE_DNS_ANY;
+	case POLICY_DNS_RESOLVERS:
+		return SLUICE_DNS_RESOLVERS;
+	default:
+		return SLUICE_DNS_DENY;
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policies in use: each a policy of the core, the text it was read from, and
+ * the number under which the kernel knows its addresses.
+ *
+ * Invariants:
+ *  O1. A number stands for one policy from when it is published until the last
+ *      watch lets it go, and for no other for POLICIES_REST_NS after that: a
+ *      connection captured under it may still wait to be accepted.
+ *  O2. Watches of one text share one policy and one number.
+ *  O3. A stream's policy lives as long as the stream, published or not.
+ */
+#ifndef SLUICE_DAEMON_POLICIES_H
+#define SLUICE_DAEMON_POLICIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/macros.h"
+#include "core/pipeline.h"
+#include "core/policy.h"
+#include "core/session.h"
+#include "sluice/abi.h"
+
+struct kern;
+
+#define POLICIES_REST_NS (60ull * 1000000000ull)
+
+struct loaded_policy {
+	LIST_ENTRY(loaded_policy) entry;
+	unsigned int references; /* streams, watches, the default */
+	unsigned int watches;
+	uint32_t number; /* 0: the kernel does not know it */
+	char *text;
+	size_t text_len;
+	struct policy *policy;
+	/* Per track, in the order of the policy; the pipelines and sessions borrow them. */
+	struct pipeline_task *tasks[_SESSION_TRACK_MAX];
+	const char **names[_SESSION_TRACK_MAX];
+	char **denied; /* "denied:NAME" of each of policy->tasks */
+};
+LIST_HEAD(loaded_policies, loaded_policy);
+
+struct policies {
+	struct kern *kern;
+	bool initial_netns; /* writing ahead is possible at all */
+	struct loaded_policies list;
+	uint32_t last; /* number given last */
+	bool taken[SLUICE_POLICIES];
+	uint64_t freed_ns[SLUICE_POLICIES]; /* boot clock; 0: never in use */
+};
+
+void policies_init(struct policies *policies, struct kern *kern, bool initial_netns);
+/* Frees every policy; nobody has a reference any more. What the kernel knows stays. */
+void policies_done(struct policies *policies);
+
+/*
+ * Reads a policy, or finds the one of the same text; one reference is the
+ * caller's. name stands in front of the line: the file's, or "policy". -EINVAL, -EOPNOTSUPP, -EFBIG: error has the line for the operator. -ENOMEM.
+ */
+int policies_load(struct policies *policies, const char *name, const char *text, size_t len,
+		  struct loaded_policy **ret_loaded, char *error, size_t error_len) must_check;
+struct loaded_policy *loaded_policy_ref(struct loaded_policy *loaded);
+/* Accepts NULL. */
+void loaded_policy_unref(struct loaded_policy *loaded);
+DEFINE_CLEANUP(struct loaded_policy *, loaded_policy_unref)
+
+/* A number that the kernel holds already, whose policy is not known. */
+void policies_reserve(struct policies *policies, uint32_t number);
+/* The kernel forgets it, and so the number is free again. */
+void policies_unreserve(struct policies *policies, uint32_t number, uint64_t now_ns);
+/*
+ * A watch begins under it: published under that number, or under a free one
+ * where it is 0. -ENOSPC: all numbers are in use.
+ */
+int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint32_t number,
+		   uint64_t now_ns) must_check;
+/* A watch ends; with the last one the kernel forgets the policy. */
+void policies_unwatch(struct policies *policies, struct loaded_policy *loaded, uint64_t now_ns);
+/* The policy of a number, or NULL. */
+struct loaded_policy *policies_find(const struct policies *policies, uint32_t number);
+
+enum sluice_dns policies_dns(const struct policy *policy);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/settle.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/pipeline.h"
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "daemon/reason.h"
+#include "kern/kern.h"
+#include "sys/clock.h"
+#include "sys/log.h"
+
+#define ADDRESS_LEN 64u
+
+void settle_format_address(const struct sluice_address *address, char *text, size_t len)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	char addr[INET6_ADDRSTRLEN] = "";
+
+	if (!memcmp(address->addr, mapped, sizeof(mapped))) {
+		(void)inet_ntop(AF_INET, address->addr + sizeof(mapped), addr, sizeof(addr));
+		(void)snprintf(text, len, "%s:%u", addr, address->port);
+	} else {
+		(void)inet_ntop(AF_INET6, address->addr, addr, sizeof(addr));
+		(void)snprintf(text, len, "[%s]:%u", addr, address->port);
+	}
+}
+
+static bool may_say(struct daemon *daemon)
+{
+	struct settle_log *log = &daemon->settle_log;
+	uint64_t second = clock_boot_ns() / CLOCK_NS_PER_S;
+
+	if (second != log->second) {
+		settle_tick(daemon, second * CLOCK_NS_PER_S);
+		log->second = second;
+		log->lines = 0;
+	}
+	if (log->lines >= LIMIT_SETTLE_LINES) {
+		log->suppressed++;
+		return false;
+	}
+	log->lines++;
+	return true;
+}
+
+void settle_tick(struct daemon *daemon, uint64_t now_ns)
+{
+	struct settle_log *log = &daemon->settle_log;
+
+	if (!log->suppressed || now_ns / CLOCK_NS_PER_S == log->second)
+		return;
+	log_notice("%u more streams settled, each with its reason counted", log->suppressed);
+	log->suppressed = 0;
+}
+
+static void say_flow(const struct stream *stream, const struct flow *flow, const char *origin)
+{
+	const struct pipeline_denial *denial =
+		flow->pipeline ? pipeline_denial(flow->pipeline) : NULL;
+	uint64_t framed = flow->pipeline ? pipeline_framed(flow->pipeline) : flow->received;
+	char rule[128] = "";
+
+	if (denial)
+		(void)snprintf(rule, sizeof(rule),
+			       ", rule %" PRIu32 " at runes %" PRIu64 "..%" PRIu64, denial->rule,
+			       denial->start, denial->end);
+	log_notice("stream %" PRIu64 " %s: %s: received %" PRIu64 ", framed %" PRIu64
+		   ", released %" PRIu64 ", withheld %" PRIu64 " bytes%s; %s",
+		   (uint64_t)stream->origin.stream, stream->reason,
+		   flow->track == SESSION_REQUEST ? "request" : "response", flow->received, framed,
+		   flow->released, flow->received - flow->released, rule, origin);
+}
+
+static void format_origin(const struct sluice_origin *origin, char *text, size_t len)
+{
+	char peer[ADDRESS_LEN];
+
+	settle_format_address(&origin->peer, peer, sizeof(peer));
+	(void)snprintf(text, len, "to %s, pid %" PRIu32 " '%.*s'", peer, origin->pid,
+		       (int)sizeof(origin->comm), origin->comm);
+}
+
+static void say(const struct stream *stream, const struct flow *flow)
+{
+	char origin[160];
+
+	format_origin(&stream->origin, origin, sizeof(origin));
+	if (stream->end == STREAM_COMPLETE)
+		log_debug("stream %" PRIu64 " %s: request %" PRIu64 ", response %" PRIu64
+			  " bytes; %s",
+			  (uint64_t)stream->origin.stream, stream->reason,
+			  stream->flows[SESSION_REQUEST].received,
+			  stream->flows[SESSION_RESPONSE].received, origin);
+	else if (!may_say(stream->daemon))
+		return;
+	else if (flow)
+		say_flow(stream, flow, origin);
+	else
+		log_notice("stream %" PRIu64 " %s: request %" PRIu64 " of %" PRIu64
+			   ", response %" PRIu64 " of %" PRIu64 " bytes released; %s",
+			   (uint64_t)stream->origin.stream, stream->reason,
+			   stream->flows[SESSION_REQUEST].released,
+			   stream->flows[SESSION_REQUEST].received,
+			   stream->flows[SESSION_RESPONSE].released,
+			   stream->flows[SESSION_RESPONSE].received, origin);
+}
+
+static void count_end(struct stats *stats, enum stream_end end, const char *reason)
+{
+	stats->streams++;
+	if (end == STREAM_COMPLETE)
+		stats->complete++;
+	else if (end == STREAM_DENIED)
+		stats->denied++;
+	else
+		stats->failed++;
+	stats_count_reason(stats, reason);
+}
+
+static void count_stream(struct stats *stats, const struct stream *stream)
+{
+	count_end(stats, stream->end, stream->reason);
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		const struct flow *flow = &stream->flows[track];
+
+		stats->bytes_received += flow->received;
+		stats->bytes_released += flow->released;
+		if (flow->pipeline) {
+			stats->runes_received += pipeline_runes(flow->pipeline);
+			stats->runes_released += pipeline_released_runes(flow->pipeline);
+		}
+	}
+}
+
+void settle_stream(struct stream *stream, enum stream_end end, const char *reason,
+		   enum session_result error, const struct flow *flow)
+{
+	struct daemon *daemon = stream->daemon;
+
+	assert(stream->end == STREAM_UNSETTLED && end != STREAM_UNSETTLED);
+	stream->end = end;
+	stream->reason = reason;
+	/* A session that its pipeline or its finish ended keeps that end. */
+	if (stream->session)
+		session_fail(stream->session, error);
+	kern_stream_forget(daemon->kern, stream->origin.stream);
+	count_stream(&daemon->stats, stream);
+	if (stream->watch) {
+		count_stream(&stream->watch->stats, stream);
+		stream->watch->open--;
+	}
+	say(stream, flow);
+}
+
+void settle_refused(struct daemon *daemon, struct watch *watch, const struct sluice_origin *origin,
+		    enum stream_end end, const char *reason)
+{
+	char text[160];
+
+	count_end(&daemon->stats, end, reason);
+	if (watch)
+		count_end(&watch->stats, end, reason);
+	if (!may_say(daemon))
+		return;
+	format_origin(origin, text, sizeof(text));
+	log_notice("stream %" PRIu64 " %s; %s", (uint64_t)origin->stream, reason, text);
+}
+
+void settle_left(struct daemon *daemon, const struct sluice_open_stream *open,
+		 const uint64_t offset[2])
+{
+	const char *reason = reason_name(REASON_HOST_DIED);
+	char text[160];
+
+	count_end(&daemon->stats, STREAM_FAILED, reason);
+	format_origin(&open->origin, text, sizeof(text));
+	log_notice("stream %" PRIu64
+		   " %s, host_error:streaming_unsupported: request released %" PRIu64
+		   ", response released %" PRIu64 " bytes; %s",
+		   (uint64_t)open->origin.stream, reason, offset[SESSION_REQUEST],
+		   offset[SESSION_RESPONSE], text);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settle: the one place where a stream's end is decided on, counted, recorded
+ * and said. Also for what never became a stream, and for what a dead
+ * predecessor left.
+ */
+#ifndef SLUICE_DAEMON_SETTLE_H
+#define SLUICE_DAEMON_SETTLE_H
+
+#include <stdint.h>
+
+#include "daemon/stream.h"
+#include "sluice/abi.h"
+
+struct daemon;
+struct flow;
+struct watch;
+
+/* How many lines this second had, so that an agent's flood of failures is no flood of lines. */
+struct settle_log {
+	uint64_t second;
+	unsigned int lines, suppressed;
+};
+
+/*
+ * Once per stream, while it is CONNECTING or OPEN: ends its session, takes its
+ * record out of the kernel, counts it, says a line unless it is complete.
+ * reason lives as long as the policy or the program. error: what the session
+ * fails with, unless it had ended before. flow: where it happened, or NULL.
+ */
+void settle_stream(struct stream *stream, enum stream_end end, const char *reason,
+		   enum session_result error, const struct flow *flow);
+/* An accepted connection that is refused. watch: NULL where it is not known. */
+void settle_refused(struct daemon *daemon, struct watch *watch, const struct sluice_origin *origin,
+		    enum stream_end end, const char *reason);
+/* One that a predecessor left open; offset as kern_settle_left() says. */
+void settle_left(struct daemon *daemon, const struct sluice_open_stream *open,
+		 const uint64_t offset[2]);
+/* Says how many lines the last second did not get. */
+void settle_tick(struct daemon *daemon, uint64_t now_ns);
+
+/* "address:port"; text has room for at least 64 bytes. */
+void settle_format_address(const struct sluice_address *address, char *text, size_t len);
+
+#endif

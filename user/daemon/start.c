@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/start.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "daemon/run.h"
+#include "daemon/selftest.h"
+#include "kern/kern.h"
+#include "sys/fs.h"
+#include "sys/log.h"
+#include "sys/netns.h"
+#include "sys/privileges.h"
+
+static int failed(int r, char *error, size_t error_len, const char *what)
+{
+	(void)snprintf(error, error_len, "%s: %s", what, strerror(-r));
+	return r;
+}
+
+/* What does not need the kernel side, so that a mistake in it attaches nothing. */
+static int load_default_policy(struct daemon *daemon, char *error, size_t error_len)
+{
+	const char *path = daemon->options->policy;
+	char *text;
+	size_t len;
+	int r;
+
+	policies_init(&daemon->policies, NULL, netns_is_initial());
+	if (!path)
+		return 0;
+	r = fs_read_file(path, LIMIT_POLICY_TEXT, &text, &len);
+	if (r) {
+		(void)snprintf(error, error_len, "policy file '%.300s': %s", path, strerror(-r));
+		return r;
+	}
+	r = policies_load(&daemon->policies, path, text, len, &daemon->default_policy, error,
+			  error_len);
+	free(text);
+	return r;
+}
+
+static void set_limits(struct daemon *daemon)
+{
+	size_t files = privileges_raise_files(LIMIT_FILES_WANTED);
+
+	daemon->files_limit = files;
+	daemon->streams_max = files > LIMIT_RESERVED_FILES ? (files - LIMIT_RESERVED_FILES) / 2 : 1;
+	daemon->streams_max = MIN(daemon->streams_max, (size_t)(SLUICE_SLOTS - 1) / 2);
+}
+
+static int open_loop(struct daemon *daemon, char *error, size_t error_len)
+{
+	daemon->base = event_base_new();
+	if (!daemon->base) {
+		(void)snprintf(error, error_len, "cannot make an event loop");
+		return -ENOMEM;
+	}
+	closing_init(&daemon->closing, daemon);
+	watches_init(&daemon->watches, daemon);
+	return 0;
+}
+
+/* What the self-test made the gate hold is no agent's: status leaves it out. */
+static int prove(struct daemon *daemon, char *error, size_t error_len)
+{
+	uint64_t before[_SLUICE_COUNTER_MAX] = {0}, after[_SLUICE_COUNTER_MAX] = {0};
+	int r;
+
+	(void)kern_counters(daemon->kern, before);
+	r = selftest_run(daemon->kern, daemon->listener.reserved[LISTENER_V6] >= 0, error,
+			 error_len);
+	(void)kern_counters(daemon->kern, after);
+	for (int i = 0; i < _SLUICE_COUNTER_MAX; i++)
+		daemon->selftest_counters[i] = after[i] - before[i];
+	return r;
+}
+
+static int open_kern(struct daemon *daemon, char *error, size_t error_len)
+{
+	const struct kern_options options = {
+		.pin_dir = daemon->instance.pins,
+		.daemon_cgroup = daemon->instance.daemon_cgroup,
+		.listen_port = daemon->listener.port,
+	};
+	int r = kern_open(&options, &daemon->kern, error, error_len);
+
+	if (r)
+		return r;
+	daemon->policies.kern = daemon->kern;
+	return prove(daemon, error, error_len);
+}
+
+static void on_left(void *context, const struct sluice_open_stream *open, const uint64_t offset[2])
+{
+	settle_left(context, open, offset);
+}
+
+static int take_over(struct daemon *daemon, char *error, size_t error_len)
+{
+	int r = kern_settle_left(daemon->kern, on_left, daemon);
+
+	if (r)
+		return failed(r, error, error_len, "cannot settle what a predecessor left open");
+	r = routes_start(daemon);
+	if (r)
+		return failed(r, error, error_len, "cannot follow the routes");
+	r = watch_adopt(daemon);
+	if (r)
+		return failed(r, error, error_len, "cannot take over the watched cgroups");
+	run_remove_unwatched(daemon);
+	return 0;
+}
+
+/*
+ * What the daemon still needs once it is started:
+ *  NET_ADMIN        attaching cgroup programs, destroying sockets
+ *  BPF              maps and links, where unprivileged BPF is off
+ *  PERFMON          the programs that are attached read kernel memory
+ *  SYS_ADMIN        finding links and programs by id, when a cgroup is watched
+ *  SYS_PTRACE, DAC_READ_SEARCH
+ *                   the descriptors of the processes in a cgroup that is to be
+ *                   watched; policy files of other owners
+ *  DAC_OVERRIDE     stopping processes in a cgroup delegated to another owner
+ * It needs none to bind, kill, or change its identity: those are gone.
+ */
+static int drop_privileges(char *error, size_t error_len)
+{
+	static const unsigned int kept[] = {
+		CAP_NET_ADMIN,	     CAP_BPF,	       CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE,
+		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
+	};
+	int r = privileges_keep(kept, ARRAY_SIZE(kept));
+
+	return r ? failed(r, error, error_len, "cannot drop capabilities") : 0;
+}
+
+static int open_for_business(struct daemon *daemon, char *error, size_t error_len)
+{
+	int r = control_start(daemon, error, error_len);
+
+	if (r)
+		return r;
+	r = events_start(daemon);
+	if (r)
+		return failed(r, error, error_len, "cannot follow the kernel's events");
+	r = listener_start(daemon, error, error_len);
+	if (r)
+		return r;
+	return drop_privileges(error, error_len);
+}
+
+int start_daemon(struct daemon *daemon, char *error, size_t error_len)
+{
+	int r;
+
+	daemon->instance.lock_fd = -1;
+	stream_table_init(&daemon->streams);
+	listener_init(&daemon->listener);
+	routes_init(&daemon->routes);
+	control_init(&daemon->control);
+	/* Away from the terminal's signals: it ends with who started it. */
+	if (daemon->options->private_daemon)
+		(void)setsid();
+	r = privileges_hide_memory();
+	if (r)
+		return failed(r, error, error_len, "cannot hide this process's memory");
+	r = load_default_policy(daemon, error, error_len);
+	if (!r)
+		r = instance_init(&daemon->instance, daemon->options, error, error_len);
+	if (!r)
+		r = instance_lock(&daemon->instance, error, error_len);
+	if (r)
+		return r;
+	set_limits(daemon);
+	r = instance_enter(&daemon->instance, error, error_len);
+	if (!r)
+		r = open_loop(daemon, error, error_len);
+	if (!r)
+		r = listener_reserve(&daemon->listener, daemon->options->port, error, error_len);
+	if (!r)
+		r = open_kern(daemon, error, error_len);
+	if (!r)
+		r = take_over(daemon, error, error_len);
+	return r ? r : open_for_business(daemon, error, error_len);
+}

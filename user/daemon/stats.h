@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What settled streams add up to: for the daemon as a whole and for each watched
+ * cgroup. Streams that are still open are added by who shows the figures.
+ */
+#ifndef SLUICE_DAEMON_STATS_H
+#define SLUICE_DAEMON_STATS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+struct stats_reason {
+	char name[80];
+	uint64_t count;
+};
+
+struct stats {
+	uint64_t streams, complete, denied, failed;
+	uint64_t bytes_received, bytes_released;
+	uint64_t runes_received, runes_released;
+	struct stats_reason *reasons;
+	size_t reason_count;
+	uint64_t reasons_lost; /* no memory, or over LIMIT_REASONS names */
+};
+
+void stats_done(struct stats *stats);
+void stats_count_reason(struct stats *stats, const char *name);
+/* {name: count}, without "complete". A new reference, NULL without memory. */
+json_t *stats_reasons_json(const struct stats *stats) must_check;
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream: one captured connection, the agent's side and the upstream side, its
+ * two flows, and the session over them.
+ *
+ * States, in order, never back:
+ *  CONNECTING  the upstream has not answered; nothing is read
+ *  OPEN        both flows run
+ *  DRAINING    settled, not complete: what was released is on its way, then a reset
+ *  LINGERING   settled, complete: what the kernel has of it is being acknowledged
+ *  DEAD        closed; freed when the callback that closed it is over
+ *
+ * Invariants:
+ *  M1. Every stream settles exactly once, on leaving CONNECTING or OPEN.
+ *  M2. Its record in the kernel is written before a byte moves and taken away
+ *      when it settles.
+ *  M3. Its slots keep their generation until nothing released waits in the kernel.
+ */
+#ifndef SLUICE_DAEMON_STREAM_H
+#define SLUICE_DAEMON_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/macros.h"
+#include "core/fault.h"
+#include "core/policy.h"
+#include "core/session.h"
+#include "daemon/endpoint.h"
+#include "daemon/flow.h"
+#include "sluice/abi.h"
+
+struct daemon;
+struct loaded_policy;
+struct watch;
+
+enum stream_state {
+	STREAM_CONNECTING,
+	STREAM_OPEN,
+	STREAM_DRAINING,
+	STREAM_LINGERING,
+	STREAM_DEAD,
+	_STREAM_STATE_MAX,
+};
+
+/* How a stream settled. */
+enum stream_end { STREAM_UNSETTLED, STREAM_COMPLETE, STREAM_DENIED, STREAM_FAILED };
+
+struct stream {
+	LIST_ENTRY(stream) bucket;   /* of the table */
+	TAILQ_ENTRY(stream) entry;   /* of all, then of the dead */
+	TAILQ_ENTRY(stream) closing; /* DRAINING, LINGERING */
+	struct daemon *daemon;
+	struct watch *watch; /* NULL: no longer watched */
+	struct loaded_policy *policy;
+	const struct policy_destination *destination; /* NULL: the policy's defaults */
+	struct session *session;		      /* NULL: no track has tasks */
+	struct endpoint agent, peer;
+	struct flow flows[_SESSION_TRACK_MAX];
+	struct sluice_origin origin;
+	uint64_t opened_ns, deadline_ns, closing_ns;
+	enum stream_state state;
+	enum stream_end end;
+	const char *reason; /* once settled; lives as long as the policy or the program */
+};
+
+TAILQ_HEAD(stream_list, stream);
+
+#define STREAM_BUCKETS 8192u
+
+struct stream_table {
+	LIST_HEAD(, stream) buckets[STREAM_BUCKETS];
+	struct stream_list all, dead;
+	size_t count;
+};
+
+void stream_table_init(struct stream_table *table);
+/* NULL: no such stream. */
+struct stream *stream_find(struct stream_table *table, uint64_t id);
+
+/*
+ * A stream in CONNECTING, without its upstream; takes fd over. -ENOSPC: no slot
+ * is free. -ENOMEM. Other errors: a kernel operation failed. On failure fd is the caller's.
+ */
+int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin,
+	       struct loaded_policy *policy, const struct policy_destination *destination,
+	       struct watch *watch, struct stream **ret_stream) must_check;
+/* The upstream is connected: the flows run. */
+void stream_open(struct stream *stream);
+/* Frees the dead. At the end of every callback of the loop. */
+void stream_reap(struct daemon *daemon);
+
+const struct framing *stream_framing(const struct stream *stream);
+bool stream_is_relayed(const struct stream *stream);
+bool stream_is_settled(const struct stream *stream);
+
+/*
+ * What ends a stream. Each settles it, unless it has, and leaves it DRAINING or
+ * DEAD. flow: the one it happened in, or NULL.
+ */
+void stream_fault(struct stream *stream, struct flow *flow, enum fault fault);
+void stream_fail(struct stream *stream, struct flow *flow, const char *reason);
+void stream_deny(struct stream *stream);
+/* A socket of it was reset, or failed: passed on to the other at once. */
+void stream_broken(struct stream *stream, struct endpoint *endpoint);
+/* Settles it as complete where both ends were sent on. */
+void stream_check_complete(struct stream *stream);
+/* Closes both sockets, gives the slots back; DEAD afterwards. */
+void stream_close(struct stream *stream, bool reset);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How streams end: the part of stream.h that settles them. */
+#include <string.h>
+
+#include "core/pipeline.h"
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "daemon/reason.h"
+#include "daemon/stream.h"
+#include "sys/clock.h"
+
+/* Reading stops; what was released goes on, for a while; then both sides are reset. */
+static void drain(struct stream *stream)
+{
+	stream->state = STREAM_DRAINING;
+	stream->deadline_ns = clock_boot_ns() + LIMIT_DRAIN_MS * CLOCK_NS_PER_MS;
+	if (endpoint_set_reading(&stream->agent, false) ||
+	    (stream->peer.registered && endpoint_set_reading(&stream->peer, false))) {
+		stream_close(stream, true);
+		return;
+	}
+	closing_add(stream);
+	closing_step(stream);
+}
+
+static const char *denied_reason(const struct stream *stream, const struct flow *flow)
+{
+	const struct pipeline_denial *denial = pipeline_denial(flow->pipeline);
+	const struct policy *policy = stream->policy->policy;
+
+	for (size_t i = 0; denial && i < policy->task_count; i++)
+		if (!strcmp(policy->tasks[i].name, denial->task))
+			return stream->policy->denied[i];
+	return fault_name(FAULT_BLOCKED);
+}
+
+void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
+{
+	if (stream_is_settled(stream))
+		return;
+	if (fault == FAULT_BLOCKED)
+		settle_stream(stream, STREAM_DENIED, denied_reason(stream, flow),
+			      SESSION_FRAMING_FAULT, flow);
+	else
+		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault),
+			      fault == FAULT_HOLD_TIMEOUT ? SESSION_HOLD_TIMEOUT
+							  : SESSION_FRAMING_FAULT,
+			      flow);
+	drain(stream);
+}
+
+void stream_fail(struct stream *stream, struct flow *flow, const char *reason)
+{
+	if (stream_is_settled(stream))
+		return;
+	settle_stream(stream, STREAM_FAILED, reason, SESSION_DISCONNECTED, flow);
+	drain(stream);
+}
+
+void stream_deny(struct stream *stream)
+{
+	if (stream_is_settled(stream))
+		return;
+	settle_stream(stream, STREAM_DENIED, reason_name(REASON_OPERATOR), SESSION_OPERATOR, NULL);
+	drain(stream);
+}
+
+/* Reads what a reset socket had received before: it still counts as sent. */
+static void read_last_words(struct flow *flow)
+{
+	uint64_t before;
+
+	do {
+		before = flow->received;
+		flow_read(flow);
+	} while (flow->stream->state == STREAM_OPEN && flow->received != before);
+}
+
+void stream_broken(struct stream *stream, struct endpoint *endpoint)
+{
+	bool agent = endpoint == &stream->agent;
+
+	if (endpoint->broken)
+		return;
+	endpoint->broken = true;
+	if (stream->state == STREAM_OPEN && !endpoint->ended)
+		read_last_words(&stream->flows[agent ? SESSION_REQUEST : SESSION_RESPONSE]);
+	if (stream_is_settled(stream))
+		return;
+	settle_stream(stream, STREAM_FAILED,
+		      reason_name(agent ? REASON_CLIENT_RESET : REASON_PEER_RESET),
+		      SESSION_DISCONNECTED, NULL);
+	stream_close(stream, true);
+}
+
+void stream_check_complete(struct stream *stream)
+{
+	enum session_result result = SESSION_OK;
+
+	if (stream_is_settled(stream) || !stream->agent.shut || !stream->peer.shut)
+		return;
+	if (stream->session) {
+		result = session_end_of_payloads(stream->session);
+		if (result == SESSION_OK)
+			result = session_finish(stream->session);
+	}
+	if (result != SESSION_OK) {
+		stream_fault(stream, NULL, FAULT_ACCOUNTING);
+		return;
+	}
+	settle_stream(stream, STREAM_COMPLETE, reason_name(REASON_COMPLETE), SESSION_CLOSED, NULL);
+	stream->state = STREAM_LINGERING;
+	closing_add(stream);
+	closing_step(stream);
+}
