@@ -96,7 +96,7 @@ BPFT_BIN  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(BPFT_SRC))
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 AGENT_BIN := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,$(AGENT_SRC))
 
-PROGRAMS := $(BUILD)/sluiced $(BUILD)/sluice-driver
+PROGRAMS := $(BUILD)/sluiced $(BUILD)/sluicectl $(BUILD)/sluice-driver
 SKEL := $(BUILD)/bpf/sluice.skel.h
 
 all: $(PROGRAMS) $(BUILD)/libsluice.a ## build everything

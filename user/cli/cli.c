@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/log.h"
+#include "sys/yaml.h"
+
+int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_client)
+{
+	int err = rpc_client_new(cli->socket, ret_client);
+	bool absent = err == -ENOENT || err == -ECONNREFUSED;
+
+	if (!err || (absent && quiet))
+		return err;
+	if (absent)
+		log_error("no daemon answers at '%s': start sluiced, or name its socket with "
+			  "--socket",
+			  cli->socket);
+	else if (err == -EACCES || err == -EPERM)
+		log_error("no permission for '%s': run this as root", cli->socket);
+	else
+		(void)log_errno(LOG_ERR, err, "cannot reach the daemon at '%s'", cli->socket);
+	return err;
+}
+
+int cli_call(const struct cli *cli, const char *method, json_t *params, json_t **ret_result)
+{
+	struct rpc_client *client cleanup(rpc_client_freep) = NULL;
+	char error[512];
+	int err;
+
+	err = cli_connect(cli, false, &client);
+	if (err) {
+		json_decref(params);
+		return err;
+	}
+	err = rpc_client_call(client, method, params, ret_result, error, sizeof(error));
+	if (err)
+		log_error("%s", error);
+	return err;
+}
+
+static int refuse_policy(const char *path, int err, unsigned int line, unsigned int column,
+			 const char *message)
+{
+	if (line)
+		log_error("%s:%u:%u: %s", path, line, column, message);
+	else
+		log_error("%s: %s", path, message);
+	return err;
+}
+
+int cli_load_policy(const char *path, char **ret_text, struct policy **ret_policy)
+{
+	struct doc_node *document cleanup(doc_node_freep) = NULL;
+	struct policy_error error;
+	struct yaml_error yaml_error;
+	char *text = NULL;
+	size_t len;
+	int err;
+
+	err = yaml_read_file(path, &text, &len);
+	if (err)
+		return log_errno(LOG_ERR, err, "cannot read the policy '%s'", path);
+	err = yaml_parse(text, len, &document, &yaml_error);
+	if (err == -EINVAL || err == -EFBIG)
+		(void)refuse_policy(path, err, yaml_error.line, yaml_error.column,
+				    yaml_error.message);
+	if (!err) {
+		err = policy_new(document, ret_policy, &error);
+		if (err == -EINVAL || err == -EOPNOTSUPP)
+			(void)refuse_policy(path, err, error.line, error.column, error.message);
+	}
+	if (err == -ENOMEM)
+		log_error("not enough memory for the policy '%s'", path);
+	if (!err && ret_text)
+		*ret_text = take_ptr(text);
+	free(text);
+	return err;
+}
+
+void cli_find_sluiced(char ret_path[static PATH_MAX])
+{
+	static const char *const places[] = {"/sluiced", "/../sbin/sluiced"};
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+	size_t i;
+
+	self[len > 0 ? len : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		*slash = '\0';
+		if (snprintf(ret_path, PATH_MAX, "%s%s", self, places[i]) < PATH_MAX &&
+		    access(ret_path, X_OK) == 0)
+			return;
+	}
+	(void)snprintf(ret_path, PATH_MAX, "sluiced");
+}
+
+int cli_parse_id(const char *text, const char *what, json_int_t *ret_id)
+{
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end) {
+		log_error("'%s' is no %s: a number is expected", text, what);
+		return -EINVAL;
+	}
+	*ret_id = value;
+	return 0;
+}
+
+const char *cli_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "-";
+}
+
+json_int_t cli_number(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+void cli_print_json(const json_t *value)
+{
+	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	(void)putchar('\n');
+}
+
+static void make_safe(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
+void cli_print_safe(const char *text)
+{
+	for (; *text; text++)
+		(void)putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+void table_add(struct table *table, const char *format, ...)
+{
+	char **cells;
+	va_list args;
+	size_t room;
+	int len;
+
+	if (table->count == table->room) {
+		room = table->room ? table->room * 2 : 64;
+		cells = realloc(table->cells, room * sizeof(*cells));
+		if (!cells) {
+			table->failed = true;
+			return;
+		}
+		table->cells = cells;
+		table->room = room;
+	}
+	va_start(args, format);
+	len = vasprintf(&table->cells[table->count], format, args);
+	va_end(args);
+	if (len < 0) {
+		table->failed = true;
+		return;
+	}
+	make_safe(table->cells[table->count++]);
+}
+
+void table_init(struct table *table, const char *const *heads, size_t columns)
+{
+	size_t i;
+
+	*table = (struct table){.columns = columns};
+	for (i = 0; heads && i < columns; i++)
+		table_add(table, "%s", heads[i]);
+}
+
+static size_t column_width(const struct table *table, size_t column)
+{
+	size_t width = 0, i;
+
+	for (i = column; i < table->count; i += table->columns)
+		width = MAX(width, strlen(table->cells[i]));
+	return width;
+}
+
+void table_print(struct table *table)
+{
+	size_t i, column, width;
+
+	for (i = 0; i < table->count && !table->failed; i++) {
+		column = i % table->columns;
+		width = column + 1 == table->columns ? 0 : column_width(table, column);
+		(void)printf("%-*s%s", (int)MIN(width, (size_t)200), table->cells[i],
+			     column + 1 == table->columns ? "\n" : "  ");
+	}
+	if (table->failed)
+		log_error("not enough memory to print the table");
+	for (i = 0; i < table->count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the subcommands share. Each lives in a file of its own as one constant
+ * struct command; main.c has the table of them. They talk to the daemon through
+ * its control socket alone (replay and policy use the core directly).
+ */
+#ifndef SLUICE_CLI_CLI_H
+#define SLUICE_CLI_CLI_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/macros.h"
+#include "cli/options.h"
+#include "core/policy.h"
+#include "sys/rpc_client.h"
+
+#define CLI_SOCKET_DEFAULT "/run/sluice/main.sock"
+
+enum cli_exit {
+	CLI_EXIT_DONE = 0,
+	CLI_EXIT_FAILED = 1,
+	CLI_EXIT_USAGE = 2,
+	CLI_EXIT_DENIED = 3, /* by policy: replay */
+	/* run alone; everything else it returns is the command's own status */
+	CLI_EXIT_SLUICE = 125,
+	CLI_EXIT_NOT_EXECUTABLE = 126,
+	CLI_EXIT_NOT_FOUND = 127,
+};
+
+/* Options that several commands share. */
+struct cli {
+	const char *socket;
+	bool json;
+};
+
+enum command_flag {
+	COMMAND_SOCKET = 1 << 0,     /* takes --socket */
+	COMMAND_JSON = 1 << 1,	     /* takes --json */
+	COMMAND_STOP_EARLY = 1 << 2, /* what follows its first argument is not for us */
+};
+
+struct command {
+	const char *name;
+	const char *arguments;
+	const char *summary;
+	const char *details; /* more lines of help, or NULL */
+	unsigned int flags;  /* of enum command_flag */
+	int usage_status;
+	int min_args, max_args; /* max_args -1: any number */
+	const struct option_spec *options;
+	size_t option_count;
+	size_t config_size; /* of the struct that options fill; zeroed before */
+	/* args is NULL-terminated. Returns the exit status. */
+	int (*run)(const struct cli *cli, const void *config, int count, char **args);
+};
+
+extern const struct command command_run, command_watch, command_unwatch, command_status,
+	command_streams, command_stream, command_deny, command_replay, command_policy,
+	command_doctor, command_version;
+
+/*
+ * Says in one line why there is no connection; where quiet, not that there is no
+ * daemon, which is -ENOENT or -ECONNREFUSED.
+ */
+int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_client) must_check;
+/* Connects, calls, says in one line what failed. params is taken over. */
+int cli_call(const struct cli *cli, const char *method, json_t *params,
+	     json_t **ret_result) must_check;
+
+/* Reads a policy file; says what is wrong as "FILE:LINE:COLUMN: …". ret_text may be NULL. */
+int cli_load_policy(const char *path, char **ret_text, struct policy **ret_policy) must_check;
+
+/*
+ * The daemon's program: beside our own, in the sbin next to our bin, else what
+ * PATH finds. execvp() takes it.
+ */
+void cli_find_sluiced(char ret_path[static PATH_MAX]);
+
+/* A decimal number alone, such as a stream's id. -EINVAL after a line. */
+int cli_parse_id(const char *text, const char *what, json_int_t *ret_id) must_check;
+
+/* Members of an answer; what is missing reads as "-" and 0. */
+const char *cli_text(const json_t *object, const char *key);
+json_int_t cli_number(const json_t *object, const char *key);
+
+/* Prints a document, and a newline. */
+void cli_print_json(const json_t *value);
+
+/*
+ * A table: cells from left to right, row after row, printed at the end with
+ * columns as wide as their widest cell. Control characters print as '?': a
+ * process names itself, and an operator's terminal obeys them.
+ */
+struct table {
+	size_t columns, count, room;
+	char **cells;
+	bool failed; /* a cell was lost: table_print says so */
+};
+void table_init(struct table *table, const char *const *heads, size_t columns);
+void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints and frees. */
+void table_print(struct table *table);
+
+/* Prints text with control characters as '?'. */
+void cli_print_safe(const char *text);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluicectl: the table of commands, and what is common to all of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "sys/log.h"
+
+static const struct command *const commands[] = {
+	&command_run,	  &command_watch,  &command_unwatch, &command_status,
+	&command_streams, &command_stream, &command_deny,    &command_replay,
+	&command_policy,  &command_doctor, &command_version,
+};
+
+static const struct option_spec socket_option[] = {
+	{"socket", "PATH", OPTION_TEXT, offsetof(struct cli, socket),
+	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
+};
+static const struct option_spec json_option[] = {
+	{"json", NULL, OPTION_FLAG, offsetof(struct cli, json), "print JSON", 0, 0},
+};
+
+struct global_config {
+	struct cli cli;
+	bool version;
+};
+static const struct option_spec global_options[] = {
+	{"socket", "PATH", OPTION_TEXT, offsetof(struct global_config, cli.socket),
+	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
+	{"version", NULL, OPTION_FLAG, offsetof(struct global_config, version), "print the version",
+	 0, 0},
+};
+
+static const struct command *find_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static void print_help(void)
+{
+	const struct option_group group = {global_options, ARRAY_SIZE(global_options), NULL};
+	size_t i;
+
+	(void)printf("usage: sluicectl [--socket PATH] COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		     "Holds what a process sends and receives until policy has cleared it.\n\n"
+		     "commands:\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	(void)printf("  %-10s %s\n", "help", "this text, or that of one command");
+	options_print(&group, 1);
+	(void)printf("\nEach command has --help. Exit status: 0 done, 1 failed, 2 usage, 3 denied "
+		     "by policy;\nrun: the command's own, or 125, 126, 127. See sluicectl(8).\n");
+}
+
+/* The groups of options that a command takes; returns how many. */
+static size_t option_groups(const struct command *command, struct cli *cli, void *config,
+			    struct option_group groups[3])
+{
+	size_t count = 0;
+
+	if (command->option_count)
+		groups[count++] =
+			(struct option_group){command->options, command->option_count, config};
+	if (command->flags & COMMAND_JSON)
+		groups[count++] = (struct option_group){json_option, 1, cli};
+	if (command->flags & COMMAND_SOCKET)
+		groups[count++] = (struct option_group){socket_option, 1, cli};
+	return count;
+}
+
+static void print_command_help(const struct command *command)
+{
+	struct option_group groups[3];
+	size_t count = option_groups(command, NULL, NULL, groups);
+
+	(void)printf("usage: sluicectl %s [OPTION...]%s%s\n\n%s.\n", command->name,
+		     *command->arguments ? " " : "", command->arguments, command->summary);
+	if (command->details)
+		(void)printf("\n%s\n", command->details);
+	options_print(groups, count);
+}
+
+static int usage(const struct command *command, const char *why)
+{
+	log_error("%s: %s (see 'sluicectl %s --help')", command->name, why, command->name);
+	return command->usage_status;
+}
+
+static int run_command(const struct command *command, struct cli *cli, int argc, char **argv)
+{
+	struct option_group groups[3];
+	char name[64];
+	int rest = 0, err, status;
+	void *config = calloc(1, command->config_size + 1);
+
+	if (!config)
+		return CLI_EXIT_FAILED;
+	(void)snprintf(name, sizeof(name), "sluicectl %s", command->name);
+	argv[0] = name;
+	err = options_parse(groups, option_groups(command, cli, config, groups),
+			    command->flags & COMMAND_STOP_EARLY, argc, argv, &rest);
+	if (err < 0) {
+		status = usage(command, "bad options");
+	} else if (err > 0) {
+		print_command_help(command);
+		status = CLI_EXIT_DONE;
+	} else if (argc - rest < command->min_args) {
+		status = usage(command, "an argument is missing");
+	} else if (command->max_args >= 0 && argc - rest > command->max_args) {
+		status = usage(command, "too many arguments");
+	} else {
+		status = command->run(cli, config, argc - rest, argv + rest);
+	}
+	free(config);
+	return status;
+}
+
+static int help(int count, char **args)
+{
+	const struct command *command = count ? find_command(args[0]) : NULL;
+
+	if (count && !command && strcmp(args[0], "help") != 0) {
+		log_error("there is no command '%s'; 'sluicectl help' lists them", args[0]);
+		return CLI_EXIT_USAGE;
+	}
+	if (command)
+		print_command_help(command);
+	else
+		print_help();
+	return CLI_EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct global_config config = {.cli.socket = CLI_SOCKET_DEFAULT};
+	const struct option_group group = {global_options, ARRAY_SIZE(global_options), &config};
+	const struct command *command;
+	char name[] = "sluicectl";
+	char *no_name[] = {name, NULL};
+	int rest = 0, err, status;
+
+	log_open("sluicectl", LOG_INFO);
+	if (argc < 1) {
+		argc = 1;
+		argv = no_name;
+	}
+	argv[0] = name;
+	err = options_parse(&group, 1, true, argc, argv, &rest);
+	if (err < 0)
+		return CLI_EXIT_USAGE;
+	if (err > 0)
+		return help(0, NULL);
+	if (config.version)
+		return command_version.run(&config.cli, NULL, 0, NULL);
+	if (rest == argc) {
+		log_error("a command is missing; 'sluicectl help' lists them");
+		return CLI_EXIT_USAGE;
+	}
+	if (strcmp(argv[rest], "help") == 0)
+		return help(argc - rest - 1, argv + rest + 1);
+	command = find_command(argv[rest]);
+	if (!command) {
+		log_error("there is no command '%s'; 'sluicectl help' lists them", argv[rest]);
+		return CLI_EXIT_USAGE;
+	}
+	status = run_command(command, &config.cli, argc - rest, argv + rest);
+	/* What could not be written was not done: a full disk, a closed pipe. */
+	if (fflush(stdout) && status == CLI_EXIT_DONE)
+		return CLI_EXIT_FAILED;
+	return status;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay: a captured byte stream through framing, text, tasks and accounting,
+ * as a flow of the daemon would go. Prints offsets and counts; what is withheld
+ * is never printed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "core/pipeline.h"
+#include "sys/fd.h"
+#include "sys/log.h"
+
+#define CHUNK_DEFAULT 65536u
+#define CHUNK_MAX     (16u << 20)
+#define PENDING_UNITS 65536u
+
+struct replay_config {
+	const char *policy, *destination, *track;
+	uint64_t chunk;
+};
+
+static const struct option_spec options[] = {
+	{"policy", "FILE", OPTION_TEXT, offsetof(struct replay_config, policy), "the policy", 0, 0},
+	{"destination", "ADDR:PORT", OPTION_TEXT, offsetof(struct replay_config, destination),
+	 "what the stream was connected to", 0, 0},
+	{"track", "TRACK", OPTION_TEXT, offsetof(struct replay_config, track),
+	 "request (default) or response", 0, 0},
+	{"chunk", "BYTES", OPTION_NUMBER, offsetof(struct replay_config, chunk),
+	 "feed so many at a time (65536)", 1, CHUNK_MAX},
+};
+
+struct replay {
+	const struct policy *policy;
+	enum session_track track;
+	enum policy_action action;
+	struct framing framing;
+	struct extract extract;
+	const char *match; /* the destination's, or "otherwise" */
+	struct session *session;
+	struct pipeline *pipeline;
+	struct pipeline_task tasks[POLICY_TASKS_MAX];
+	const char *names[POLICY_TASKS_MAX];
+	uint64_t received, units;
+	json_t *released; /* [[start, end], …] */
+	uint64_t last;
+};
+
+static void on_unit(void *context, const struct pipeline_unit *unit)
+{
+	struct replay *replay = context;
+
+	(void)unit;
+	replay->units++;
+}
+
+static int find_destination(struct replay *replay, const char *destination)
+{
+	const struct policy_destination *rule = NULL;
+	uint8_t addr[16];
+	uint16_t port;
+
+	if (destination) {
+		if (policy_parse_peer(destination, addr, &port)) {
+			log_error("'%s' is no destination: ADDR:PORT, with an IPv6 address in "
+				  "brackets",
+				  destination);
+			return -EINVAL;
+		}
+		rule = policy_match(replay->policy, addr, port);
+	}
+	replay->match = rule ? rule->match : "otherwise";
+	replay->action = rule ? rule->action : POLICY_MEDIATE;
+	replay->framing = rule ? rule->framing : replay->policy->framing;
+	replay->extract = rule ? rule->extract : replay->policy->extract;
+	if (replay->action == POLICY_MEDIATE && !rule && !replay->policy->has_framing) {
+		log_error("unframed: the policy names no framing for %s; name one of its "
+			  "destinations with --destination",
+			  destination ? destination : "a stream without --destination");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int open_pipeline(struct replay *replay)
+{
+	const struct policy *policy = replay->policy;
+	size_t count = policy->track_task_count[replay->track], i;
+	struct session_config config = {.level = SESSION_BLOCKING};
+	struct pipeline_config pipe = {
+		.framing = replay->framing,
+		.extract = replay->extract,
+		.max_message = policy->limits.max_message_bytes,
+		.max_pending_units = PENDING_UNITS,
+		.track = replay->track,
+		.tasks = replay->tasks,
+		.task_count = count,
+		.on_unit = on_unit,
+		.context = replay,
+	};
+	int err;
+
+	for (i = 0; i < count; i++) {
+		const struct policy_task *task =
+			&policy->tasks[policy->track_tasks[replay->track][i]];
+
+		replay->names[i] = task->name;
+		replay->tasks[i] = (struct pipeline_task){task->name, task->terms};
+	}
+	config.tasks[replay->track] = replay->names;
+	config.task_count[replay->track] = count;
+	if (count && session_new(&config, &replay->session) != SESSION_OK) {
+		log_error("the session cannot be opened");
+		return -ENOMEM;
+	}
+	pipe.session = replay->session;
+	err = pipeline_new(&pipe, &replay->pipeline);
+	if (err)
+		return log_errno(LOG_ERR, err, "the pipeline cannot be opened");
+	return 0;
+}
+
+/* Notes what was released since the last look. */
+static void note_released(struct replay *replay)
+{
+	uint64_t now = pipeline_released(replay->pipeline);
+
+	if (now == replay->last)
+		return;
+	(void)json_array_append_new(replay->released,
+				    json_pack("[I, I]", (json_int_t)replay->last, (json_int_t)now));
+	replay->last = now;
+}
+
+static int feed(struct replay *replay, int fd, uint8_t *chunk, size_t size, enum fault *ret_fault)
+{
+	enum fault fault = FAULT_NONE;
+	ssize_t got;
+	size_t have;
+
+	do {
+		for (have = 0; have < size; have += (size_t)got) {
+			got = read(fd, chunk + have, size - have);
+			if (got < 0 && errno == EINTR)
+				got = 0;
+			else if (got < 0)
+				return -errno;
+			else if (got == 0)
+				break;
+		}
+		replay->received += have;
+		/* What follows a fault is read too: it counts as withheld. */
+		if (have && fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
+			fault = pipeline_feed(replay->pipeline, chunk, have);
+			note_released(replay);
+		}
+	} while (have == size);
+	if (fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
+		fault = pipeline_end(replay->pipeline);
+		note_released(replay);
+	}
+	*ret_fault = fault;
+	return 0;
+}
+
+/* The session's end: payloads are over, then it is finished. */
+static void settle(struct replay *replay, struct session_state *state)
+{
+	enum session_result result;
+
+	*state = (struct session_state){.end = SESSION_OPEN};
+	if (!replay->session)
+		return;
+	result = session_end_of_payloads(replay->session);
+	if (result == SESSION_OK)
+		result = session_finish(replay->session);
+	(void)result; /* what it was shows in the state */
+	session_get(replay->session, state);
+}
+
+static json_t *result_json(const struct replay *replay, enum fault fault,
+			   const struct session_state *state)
+{
+	const struct pipeline_denial *denial =
+		replay->pipeline ? pipeline_denial(replay->pipeline) : NULL;
+	bool passed = replay->action == POLICY_PASS;
+	uint64_t released = passed ? replay->received : replay->last;
+	uint64_t framed = replay->pipeline ? pipeline_framed(replay->pipeline) : 0;
+	uint64_t runes = replay->pipeline ? pipeline_runes(replay->pipeline) : 0;
+	json_t *view;
+
+	view = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s, s:s?, s:s?}",
+		"destination", replay->match, "action", policy_action_name(replay->action),
+		"framing",
+		replay->action == POLICY_MEDIATE ? policy_framing_name(replay->framing.kind)
+						 : "none",
+		"received", (json_int_t)replay->received, "framed", (json_int_t)framed, "units",
+		(json_int_t)replay->units, "runes", (json_int_t)runes, "released",
+		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
+		"ranges", replay->released, "fault", fault_name(fault), "session",
+		replay->session ? session_end_name(state->end) : NULL, "reason",
+		replay->session ? session_reason(state) : NULL);
+	if (view && denial)
+		(void)json_object_set_new(view, "denial",
+					  json_pack("{s:s, s:I, s:I, s:I}", "task", denial->task,
+						    "rule", (json_int_t)denial->rule, "start",
+						    (json_int_t)denial->start, "end",
+						    (json_int_t)denial->end));
+	return view;
+}
+
+static void print_result(const json_t *view)
+{
+	const json_t *ranges = json_object_get(view, "ranges"), *range;
+	const json_t *denial = json_object_get(view, "denial");
+	size_t i;
+
+	(void)printf("destination  %s: %s, framing %s\n", cli_text(view, "destination"),
+		     cli_text(view, "action"), cli_text(view, "framing"));
+	(void)printf("received     %lld bytes; %lld framed in %lld units, %lld runes\n",
+		     (long long)cli_number(view, "received"), (long long)cli_number(view, "framed"),
+		     (long long)cli_number(view, "units"), (long long)cli_number(view, "runes"));
+	json_array_foreach(ranges, i, range)
+	{
+		(void)printf("%-12s bytes %lld to %lld\n", i ? "" : "released",
+			     (long long)json_integer_value(json_array_get(range, 0)),
+			     (long long)json_integer_value(json_array_get(range, 1)));
+	}
+	if (!json_array_size(ranges))
+		(void)printf("released     %lld bytes\n", (long long)cli_number(view, "released"));
+	(void)printf("withheld     %lld bytes\n", (long long)cli_number(view, "withheld"));
+	if (denial)
+		(void)printf("denied       by task '%s', term %lld, at runes %lld to %lld\n",
+			     cli_text(denial, "task"), (long long)cli_number(denial, "rule"),
+			     (long long)cli_number(denial, "start"),
+			     (long long)cli_number(denial, "end"));
+	(void)printf("stopped      %s; session %s, reason %s\n", cli_text(view, "fault"),
+		     cli_text(view, "session"), cli_text(view, "reason"));
+}
+
+static int report(const struct cli *cli, const struct replay *replay, enum fault fault,
+		  const struct session_state *state)
+{
+	json_t *view = result_json(replay, fault, state);
+
+	if (!view) {
+		log_error("not enough memory");
+		return CLI_EXIT_FAILED;
+	}
+	if (cli->json)
+		cli_print_json(view);
+	else
+		print_result(view);
+	json_decref(view);
+	if (fault == FAULT_BLOCKED || replay->action == POLICY_DENY)
+		return CLI_EXIT_DENIED;
+	if (fault != FAULT_NONE || (replay->session && state->end != SESSION_COMPLETE_END))
+		return CLI_EXIT_FAILED;
+	return CLI_EXIT_DONE;
+}
+
+static int play(const struct cli *cli, struct replay *replay, size_t size, const char *path)
+{
+	int fd cleanup(fd_closep) = -1;
+	struct session_state state;
+	enum fault fault = FAULT_NONE;
+	uint8_t *chunk;
+	int err;
+
+	fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		(void)log_errno(LOG_ERR, -errno, "cannot read '%s'", path);
+		return CLI_EXIT_FAILED;
+	}
+	chunk = malloc(size);
+	replay->released = json_array();
+	err = chunk && replay->released ? 0 : -ENOMEM;
+	if (!err && replay->action == POLICY_MEDIATE && open_pipeline(replay)) {
+		free(chunk);
+		return CLI_EXIT_FAILED;
+	}
+	if (!err)
+		err = feed(replay, fd, chunk, size, &fault);
+	free(chunk);
+	if (err) {
+		(void)log_errno(LOG_ERR, err, "cannot read '%s'", path);
+		return CLI_EXIT_FAILED;
+	}
+	settle(replay, &state);
+	return report(cli, replay, fault, &state);
+}
+
+static int read_track(const char *name, enum session_track *ret_track)
+{
+	if (!name || strcmp(name, "request") == 0)
+		*ret_track = SESSION_REQUEST;
+	else if (strcmp(name, "response") == 0)
+		*ret_track = SESSION_RESPONSE;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int run(const struct cli *cli, const void *config, int count, char **args)
+{
+	const struct replay_config *wanted = config;
+	struct policy *policy cleanup(policy_unrefp) = NULL;
+	struct replay replay = {.action = POLICY_MEDIATE};
+	int status = CLI_EXIT_FAILED;
+
+	(void)count;
+	if (!wanted->policy || read_track(wanted->track, &replay.track)) {
+		log_error("replay: %s", wanted->policy ? "--track is request or response"
+						       : "--policy FILE is missing");
+		return CLI_EXIT_USAGE;
+	}
+	if (cli_load_policy(wanted->policy, NULL, &policy))
+		return CLI_EXIT_FAILED;
+	replay.policy = policy;
+	if (!find_destination(&replay, wanted->destination))
+		status = play(cli, &replay, wanted->chunk ? wanted->chunk : CHUNK_DEFAULT, args[0]);
+	pipeline_free(replay.pipeline);
+	(void)session_free(replay.session);
+	json_decref(replay.released);
+	return status;
+}
+
+const struct command command_replay = {
+	.name = "replay",
+	.arguments = "FILE",
+	.summary = "Show what policy would do with a captured byte stream",
+	.details = "Needs no daemon and no privileges. FILE '-' is standard input. Prints offsets\n"
+		   "and counts, never text. Exit status 3: denied by policy, 1: another fault.",
+	.flags = COMMAND_JSON,
+	.usage_status = CLI_EXIT_USAGE,
+	.min_args = 1,
+	.max_args = 1,
+	.options = options,
+	.option_count = ARRAY_SIZE(options),
+	.config_size = sizeof(struct replay_config),
+	.run = run,
+};

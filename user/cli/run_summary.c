@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/run.h"
+#include "sys/log.h"
+
+#define LINE_MAX_LEN 900
+
+/* ": 2 secrets, 1 truncated": what the sessions ended with, and how often. */
+static void add_reasons(char *line, size_t at, json_t *reasons)
+{
+	const char *name, *before = "; reasons:";
+	json_t *times;
+	int written;
+
+	json_object_foreach(reasons, name, times)
+	{
+		written = snprintf(line + at, LINE_MAX_LEN - at, "%s %s %lld", before, name,
+				   (long long)json_integer_value(times));
+		if (written < 0 || (size_t)written >= LINE_MAX_LEN - at)
+			return;
+		at += (size_t)written;
+		before = ",";
+	}
+}
+
+void run_summary_print(const json_t *summary)
+{
+	char line[LINE_MAX_LEN];
+	int at;
+
+	at = snprintf(line, sizeof(line),
+		      "streams %lld, denied %lld, failed %lld; runes released %lld, withheld %lld; "
+		      "bytes released %lld, withheld %lld; refused by the fence %lld",
+		      (long long)cli_number(summary, "streams"),
+		      (long long)cli_number(summary, "denied"),
+		      (long long)cli_number(summary, "failed"),
+		      (long long)cli_number(summary, "runes_released"),
+		      (long long)cli_number(summary, "runes_withheld"),
+		      (long long)cli_number(summary, "bytes_released"),
+		      (long long)cli_number(summary, "bytes_withheld"),
+		      (long long)cli_number(summary, "fence_refusals"));
+	if (at > 0 && (size_t)at < sizeof(line))
+		add_reasons(line, (size_t)at, json_object_get(summary, "reasons"));
+	log_info("%s", line);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+static void print_line(const char *name, const char *text)
+{
+	(void)printf("%-13s ", name);
+	cli_print_safe(text);
+	(void)printf("\n");
+}
+
+static void print_daemon(const json_t *status)
+{
+	(void)printf("%-13s %s, pid %lld, instance %s%s, ABI %lld\n", "sluiced",
+		     cli_text(status, "version"), (long long)cli_number(status, "pid"),
+		     cli_text(status, "instance"),
+		     json_is_true(json_object_get(status, "private")) ? " (private)" : "",
+		     (long long)cli_number(status, "abi"));
+	(void)printf("%-13s port %lld\n", "listener", (long long)cli_number(status, "listen_port"));
+	print_line("gate", cli_text(status, "self_test"));
+	print_line("cgroup", cli_text(status, "cgroup"));
+	print_line("pins", cli_text(status, "pins"));
+	(void)printf("%-13s %s\n", "buffered",
+		     json_is_false(json_object_get(status, "buffered_output")) ? "no" : "yes");
+}
+
+static void print_sums(const json_t *status)
+{
+	const json_t *streams = json_object_get(status, "streams");
+	const json_t *runes = json_object_get(status, "runes");
+	const json_t *bytes = json_object_get(status, "bytes");
+
+	(void)printf(
+		"%-13s %lld open, %lld in all: %lld complete, %lld denied, %lld failed\n",
+		"streams", (long long)cli_number(streams, "open"),
+		(long long)cli_number(streams, "total"), (long long)cli_number(streams, "complete"),
+		(long long)cli_number(streams, "denied"), (long long)cli_number(streams, "failed"));
+	(void)printf("%-13s %lld received, %lld released, %lld withheld\n", "runes",
+		     (long long)cli_number(runes, "received"),
+		     (long long)cli_number(runes, "released"),
+		     (long long)cli_number(runes, "withheld"));
+	(void)printf("%-13s %lld received, %lld released, %lld withheld\n", "bytes",
+		     (long long)cli_number(bytes, "received"),
+		     (long long)cli_number(bytes, "released"),
+		     (long long)cli_number(bytes, "withheld"));
+}
+
+static void print_watches(const json_t *watches)
+{
+	const json_t *watch, *ways, *way;
+	size_t i, j;
+
+	json_array_foreach(watches, i, watch)
+	{
+		(void)printf("%-13s %lld (%s) ", "watch", (long long)cli_number(watch, "id"),
+			     cli_text(watch, "kind"));
+		cli_print_safe(cli_text(watch, "path"));
+		(void)printf(", policy %s\n", cli_text(watch, "policy"));
+		ways = json_object_get(watch, "open_ways");
+		json_array_foreach(ways, j, way)
+		{
+			print_line("  open", json_is_string(way) ? json_string_value(way) : "?");
+		}
+	}
+}
+
+static void print_policies(const json_t *policies)
+{
+	const json_t *policy, *tasks, *task;
+	size_t i, j;
+
+	json_array_foreach(policies, i, policy)
+	{
+		(void)printf("%-13s %lld %s, exposure bound %lld runes\n", "policy",
+			     (long long)cli_number(policy, "number"), cli_text(policy, "name"),
+			     (long long)cli_number(policy, "exposure_bound_runes"));
+		tasks = json_object_get(policy, "tasks");
+		json_array_foreach(tasks, j, task)
+		{
+			(void)printf("%-13s %s (%s): %lld terms, longest %lld runes\n", "  task",
+				     cli_text(task, "name"), cli_text(task, "kind"),
+				     (long long)cli_number(task, "terms"),
+				     (long long)cli_number(task, "longest"));
+		}
+	}
+}
+
+/* Counters that are 0 say nothing. */
+static void print_counters(json_t *counters)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(counters, name, value)
+	{
+		if (json_integer_value(value))
+			(void)printf("%-13s %s %lld\n", "counter", name,
+				     (long long)json_integer_value(value));
+	}
+}
+
+static int run(const struct cli *cli, const void *config, int count, char **args)
+{
+	json_t *status = NULL;
+
+	(void)config;
+	(void)count;
+	(void)args;
+	if (cli_call(cli, "status", NULL, &status))
+		return CLI_EXIT_FAILED;
+	if (cli->json) {
+		cli_print_json(status);
+	} else {
+		print_daemon(status);
+		print_sums(status);
+		print_watches(json_object_get(status, "watches"));
+		print_policies(json_object_get(status, "policies"));
+		print_counters(json_object_get(status, "counters"));
+	}
+	json_decref(status);
+	return CLI_EXIT_DONE;
+}
+
+const struct command command_status = {
+	.name = "status",
+	.arguments = "",
+	.summary = "Show the daemon, its watches, policies and counters",
+	.flags = COMMAND_SOCKET | COMMAND_JSON,
+	.usage_status = CLI_EXIT_USAGE,
+	.run = run,
+};

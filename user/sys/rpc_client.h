@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client side of the control socket: JSON-RPC 2.0, one object a line, over a
+ * Unix stream socket. One call at a time, blocking, with a time limit.
+ *
+ * Invariants: an answer belongs to the call whose id it carries, or the
+ * connection is given up; a line is at most RPC_LINE_MAX bytes.
+ */
+#ifndef SLUICE_SYS_RPC_CLIENT_H
+#define SLUICE_SYS_RPC_CLIENT_H
+
+#include <jansson.h>
+
+#include "base/macros.h"
+
+#define RPC_LINE_MAX  (64u << 20)
+#define RPC_TIMEOUT_S 60
+
+struct rpc_client;
+
+/* -ENOENT, -ECONNREFUSED: nobody serves that path. -ENAMETOOLONG. Otherwise errno of connect(2). */
+int rpc_client_new(const char *path, struct rpc_client **ret_client) must_check;
+/* Closes the connection. Accepts NULL. */
+void rpc_client_free(struct rpc_client *client);
+DEFINE_CLEANUP(struct rpc_client *, rpc_client_free)
+
+/* To poll: readable while no call is under way means that the server hung up. */
+int rpc_client_fd(const struct rpc_client *client);
+
+/*
+ * Calls method; params (an object, or NULL for an empty one) is taken over in
+ * every case. *ret_result is a new reference. error (of at least 256 bytes) has
+ * one line where this fails: -EREMOTEIO: the server's own message; -EPROTO: its
+ * answer is no JSON-RPC; -ETIMEDOUT; -ECONNRESET: it hung up; -ENOMEM.
+ */
+int rpc_client_call(struct rpc_client *client, const char *method, json_t *params,
+		    json_t **ret_result, char *error, size_t error_len) must_check;
+
+#endif
