@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests with real BPF programs, sockets and processes. Called by `make
+# check-root`. Each test names all that it makes after its own process and takes
+# it away again; what is left over is itself a failure.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+export BUILD=${BUILD:-build}
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "check-root loads BPF programs and makes cgroups: run it as root" >&2
+	exit 1
+fi
+. scripts/tap.sh
+
+programs=0
+for program in "$BUILD"/tests/bpf/test_*; do
+	[ -x "$program" ] || continue
+	programs=$((programs + 1))
+	tap_program "${program##*/}" 180 "$program"
+done
+[ "$programs" -gt 0 ] || tap_not_ok "BPF tests: there are none below $BUILD/tests/bpf"
+for program in tests/integration/test_*.py; do
+	tap_program "$(basename "$program" .py)" 240 /usr/bin/python3 "$program"
+done
+
+tap_summary

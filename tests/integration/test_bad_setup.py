@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps the daemon or a run from starting: one clear line, a non-zero exit,
+nothing half attached."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+from sluice_test import POLICY, SLUICECTL, SLUICED, Daemon, cgroup2_mount, main
+from waiting import Skip, check, equal
+
+
+def fails(bench, command, *words, status=1, **options):
+    """The command ends with `status`, says one line, which has each of the words."""
+    done = bench.run(command, seconds=20, **options)
+    equal(done.returncode, status, 'exit status; it said %r' % done.stderr)
+    rows = done.stderr.decode().strip().splitlines()
+    equal(len(rows), 1, 'lines on standard error: %r' % rows)
+    for word in words:
+        check(word in rows[0], '%r does not say %r', rows[0], word)
+    return rows[0]
+
+
+def nothing_is_left(daemon):
+    for path in (daemon.pins, daemon.cgroup, daemon.socket):
+        check(not os.path.exists(path), '%s was left', path)
+
+
+def bad_policies(bench):
+    """a bad policy file, with line and column"""
+    daemon = bench.daemon(start=False)
+    for text, words in (
+            ('version: 1\nname: x\nnonsense: 1\n', (':3:1', 'nonsense')),
+            ('version: 2\nname: x\n', (':1:', 'version')),
+            ('version: 1\nname: [\n', (':',)),
+            (POLICY + 'limits: {eager_bytes: lots}\n', ('eager_bytes',)),
+            (POLICY + 'limits: {eager_bytes: 4096}\n', ('eager_bytes', 'reset')),
+            (POLICY.replace('terms: ["forbidden"]', 'terms: [""]'), ('term',)),
+            (POLICY.replace('kind: terms', 'kind: regex'), ('regex',)),
+            (POLICY.replace('[words]', '[other]', 1), ('other',)),
+            ('version: 1\nname: x\nframing: auto\n', ('auto',)),
+            ('version: 1\nname: x\nmode: observe\nframing: ndjson\nextract: raw\n', ('observe',)),
+            ('version: 1\nname: x\nsafety_level: deferred\nframing: ndjson\nextract: raw\n',
+             ('deferred',)),
+            ('version: 1\nname: x\nframing: sse\nextract: raw\n', ('sse',)),
+            ('\xff\0', ())):
+        daemon.policy = bench.file('bad.yaml', text)
+        fails(bench, daemon.arguments(), daemon.policy, *words)
+        nothing_is_left(daemon)
+        fails(bench, [SLUICECTL, 'policy', 'check', daemon.policy], daemon.policy, *words)
+    daemon.policy = '/nonexistent/policy.yaml'
+    fails(bench, daemon.arguments(), '/nonexistent/policy.yaml')
+    nothing_is_left(daemon)
+
+
+def no_privileges(bench):
+    """without privileges: daemon and run say what is missing"""
+    daemon = bench.daemon(start=False)
+    program = os.path.join(bench.folder, 'sluiced')
+    shutil.copy(SLUICED, program)
+    nobody = ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups', '--inh-caps=-all']
+    fails(bench, nobody + [program] + daemon.arguments()[1:], 'root')
+    nothing_is_left(daemon)
+    fails(bench, ['setpriv', '--bounding-set=-bpf,-sys_admin', '--inh-caps=-all']
+          + daemon.arguments())
+    nothing_is_left(daemon)
+    control = os.path.join(bench.folder, 'sluicectl')
+    shutil.copy(SLUICECTL, control)
+    fails(bench, nobody + [control, 'run', '--policy', bench.file('run.yaml', POLICY), '--',
+                           '/bin/true'], 'root', status=125)
+
+
+def busy_socket_path(bench):
+    """a control socket that another daemon answers on, or that is no socket"""
+    first = bench.daemon()
+    second = bench.daemon(start=False)
+    second.socket = first.socket
+    fails(bench, second.arguments(), first.socket)
+    check(not os.path.exists(second.pins), 'pins were left')
+    equal(first.status()['instance'], first.instance, 'the first daemon')
+    second.socket = bench.file('no-socket', 'precious\n')
+    fails(bench, second.arguments(), second.socket)
+    with open(second.socket, encoding='ascii') as file:
+        equal(file.read(), 'precious\n', 'the file in the way')
+    second.socket = '/nonexistent/folder/x.sock'
+    fails(bench, second.arguments(), '/nonexistent/folder')
+    check(not os.path.exists(second.pins), 'pins were left')
+
+
+def stale_socket_path(bench):
+    """a socket nobody answers on is taken over"""
+    daemon = bench.daemon()
+    daemon.kill()
+    check(os.path.exists(daemon.socket), 'the killed daemon\'s socket')
+    daemon.start()
+
+
+def live_owner(bench):
+    """pins of a live daemon are refused, with --remove too"""
+    first = bench.daemon()
+    second = Daemon(bench, first.instance + 'b')
+    second.instance = first.instance
+    fails(bench, second.arguments(), first.instance, str(first.process.pid))
+    fails(bench, [SLUICED, '--instance', first.instance, '--remove'], first.instance)
+    check(os.path.isdir(first.pins), 'the pins of the live daemon')
+    equal(first.status()['instance'], first.instance, 'the first daemon')
+
+
+def config_map(daemon):
+    for name in os.listdir(daemon.pins):
+        path = os.path.join(daemon.pins, name)
+        if 'config' in name and os.path.isfile(path):
+            return path
+    raise AssertionError('no pinned config map among %r' % os.listdir(daemon.pins))
+
+
+def other_abi(bench):
+    """pins of another ABI are refused with the command that clears them, which does"""
+    bpftool = next((p for p in ('/usr/sbin/bpftool', '/usr/bin/bpftool') if os.path.exists(p)),
+                   None)
+    if not bpftool:
+        raise Skip('bpftool is not installed')
+    daemon = bench.daemon()
+    path = config_map(daemon)
+    daemon.kill()
+    dump = json.loads(subprocess.check_output([bpftool, '-j', 'map', 'dump', 'pinned', path]))
+    value = [int(byte, 16) for byte in dump[0]['value']]
+    value[0] ^= 0x40
+    subprocess.run([bpftool, 'map', 'update', 'pinned', path, 'key', '0', '0', '0', '0', 'value',
+                    *map(str, value)], check=True)
+    said = fails(bench, daemon.arguments(), 'ABI', '--remove')
+    check(daemon.instance in said, '%r does not name the instance', said)
+    done = bench.run([SLUICED, '--instance', daemon.instance, '--remove'])
+    equal(done.returncode, 0, 'exit status of --remove; %r' % done.stderr)
+    check(not os.path.exists(daemon.pins), 'pins were left')
+    daemon.start()
+
+
+def removal_is_complete(bench):
+    """--remove after a crash leaves no pin, cgroup, link or program behind"""
+    daemon = bench.daemon()
+    cgroup = bench.cgroup()
+    equal(daemon.ctl('watch', cgroup).returncode, 0, 'exit status of watch')
+    daemon.kill()
+    done = bench.run([SLUICED, '--instance', daemon.instance, '--remove'])
+    equal(done.returncode, 0, 'exit status; %r' % done.stderr)
+    nothing = [path for path in (daemon.pins, daemon.cgroup) if os.path.exists(path)]
+    equal(nothing, [], 'left over')
+    # The cgroup is free: a connect from inside is nobody's business any more.
+    agent = bench.in_cgroup(cgroup, 'import socket\n'
+                            's = socket.socket()\n'
+                            's.bind(("127.0.0.1", 0))\n'
+                            's.listen()\n'
+                            'socket.create_connection(s.getsockname())\n'
+                            'print("free")\n')
+    equal(agent.communicate(timeout=10)[0], b'free\n', 'an agent in the cgroup')
+
+
+def bad_arguments(bench):
+    """unknown and malformed arguments of the daemon"""
+    daemon = bench.daemon(start=False)
+    for words in (['--nonsense'], ['--port', '0x'], ['--port', '70000'], ['--port', '8080'],
+                  ['--instance', '../x'], ['--ready-fd', '77'], ['stray']):
+        done = bench.run(daemon.arguments() + words)
+        check(done.returncode not in (0, -11, -6), '%r: exit status %d', words, done.returncode)
+        check(done.stderr.strip(), '%r: nothing was said', words)
+        nothing_is_left(daemon)
+
+
+def busy_port(bench):
+    """a listener's port that somebody else has"""
+    daemon = bench.daemon(start=False)
+    squatter = socket.socket()
+    squatter.bind(('127.0.0.1', daemon.port))
+    squatter.listen()
+    bench.undo.append(squatter.close)
+    fails(bench, daemon.arguments(), str(daemon.port))
+    nothing_is_left(daemon)
+
+
+def run_without_a_policy(bench):
+    """a run without a policy, or with one that cannot be read"""
+    daemon = bench.daemon(policy=None)
+    control = [SLUICECTL, '--socket', daemon.socket]
+    fails(bench, control + ['run', '--', '/bin/true'], 'policy', status=125)
+    fails(bench, control + ['run', '--policy', '/nonexistent', '--', '/bin/true'], '/nonexistent',
+          status=125)
+    bad = bench.file('bad.yaml', 'version: 1\nname: x\nwhat: 1\n')
+    fails(bench, control + ['run', '--policy', bad, '--', '/bin/true'], bad, ':3:1', status=125)
+    left = [name for name in os.listdir(daemon.cgroup) if name.startswith('run-')]
+    equal(left, [], 'cgroups of failed runs')
+    check(os.path.isdir(cgroup2_mount()), 'the cgroup mount')
+
+
+if __name__ == '__main__':
+    main([bad_policies, no_privileges, busy_socket_path, stale_socket_path, live_owner, other_abi,
+          removal_is_complete, bad_arguments, busy_port, run_without_a_policy])

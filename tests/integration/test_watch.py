@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""watch and unwatch of a cgroup with live processes in it."""
+import json
+import os
+
+import peers
+from sluice_test import POLICY, line, main
+from waiting import check, equal, wait_for
+
+AGENT = '''
+import socket, sys
+socks = {}
+for row in sys.stdin:
+    word, *args = row.split()
+    try:
+        said = "done"
+        if word == "connect":
+            s = socks[args[0]] = socket.socket()
+            s.settimeout(5)
+            s.connect(("127.0.0.1", int(args[1])))
+        elif word == "listen":
+            s = socks[args[0]] = socket.socket()
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+        elif word == "udp":
+            s = socks[args[0]] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.connect(("127.0.0.1", int(args[1])))
+        elif word == "send":
+            socks[args[0]].sendall(bytes.fromhex(args[1]))
+        elif word == "receive":
+            said = socks[args[0]].recv(1000).hex() or "eof"
+        print(said, flush=True)
+    except OSError as error:
+        print(type(error).__name__, flush=True)
+'''
+
+
+class Inside:
+    """An agent in a cgroup that is watched later."""
+
+    def __init__(self, bench):
+        self.daemon = bench.daemon()
+        self.cgroup = bench.cgroup()
+        self.agent = bench.in_cgroup(self.cgroup, AGENT)
+
+    def tell(self, *words):
+        self.agent.stdin.write((' '.join(map(str, words)) + '\n').encode())
+        self.agent.stdin.flush()
+        return self.agent.stdout.readline().decode().strip()
+
+    def watch(self, *options, status=0):
+        done = self.daemon.ctl('watch', *options, self.cgroup)
+        equal(done.returncode, status, 'exit status of watch; it said %r' % done.stderr)
+        return done
+
+
+def watched_and_unwatched(bench):
+    """a live process is judged from watch to unwatch, and neither before nor after"""
+    server = bench.server(peers.echo)
+    it = Inside(bench)
+    equal(it.tell('connect', 'a', server.port), 'done', 'connect before watch')
+    equal(it.tell('send', 'a', b'forbidden'.hex()), 'done', 'send before watch')
+    equal(it.tell('receive', 'a'), b'forbidden'.hex(), 'the echo before watch')
+    done = it.watch('--destroy')
+    check(done.stdout or done.stderr, 'watch said nothing of what stays open')
+    equal(it.tell('connect', 'b', server.port), 'done', 'connect while watched')
+    it.tell('send', 'b', line('clean').hex())
+    equal(it.tell('receive', 'b'), line('clean').hex(), 'the echo while watched')
+    it.tell('send', 'b', line('forbidden').hex())
+    equal(it.tell('receive', 'b'), 'ConnectionResetError', 'a refused term while watched')
+    equal(bytes(server.ended(1).data), line('clean'), 'what arrived while watched')
+    watches = it.daemon.status()['watches']
+    equal([(w['path'], w['kind']) for w in watches], [(it.cgroup, 'watch')], 'watches')
+    check(watches[0]['open_ways'], 'status lists nothing that stays open for a watched cgroup')
+    equal(it.daemon.ctl('unwatch', it.cgroup).returncode, 0, 'exit status of unwatch')
+    equal(it.daemon.status()['watches'], [], 'watches after unwatch')
+    equal(it.tell('connect', 'c', server.port), 'done', 'connect after unwatch')
+    equal(it.tell('send', 'c', b'forbidden'.hex()), 'done', 'send after unwatch')
+    equal(it.tell('receive', 'c'), b'forbidden'.hex(), 'the echo after unwatch')
+
+
+def existing_sockets_are_destroyed(bench):
+    """with --destroy the sockets a process has are destroyed; without, the watch is refused"""
+    server = bench.server(peers.echo)
+    it = Inside(bench)
+    equal(it.tell('connect', 'a', server.port), 'done', 'connect before watch')
+    it.tell('send', 'a', line('before').hex())
+    equal(it.tell('receive', 'a'), line('before').hex(), 'the echo before watch')
+    done = it.watch(status=1)
+    check(b'--destroy' in done.stderr, 'it said %r', done.stderr)
+    equal(it.daemon.status()['watches'], [], 'watches after a refusal')
+    it.tell('send', 'a', line('still').hex())
+    equal(it.tell('receive', 'a'), line('still').hex(), 'the echo after a refusal')
+    it.watch('--destroy')
+    first, then = it.tell('send', 'a', line('late').hex()), it.tell('receive', 'a')
+    check(not (first == 'done' and then == line('late').hex()), 'the old socket still works')
+    check(b'late' not in server.connection().data, 'the old socket still sends')
+
+
+def existing_udp_is_destroyed(bench):
+    """a connected UDP socket from before the watch sends nothing more"""
+    receiver = peers.socket.socket(peers.socket.AF_INET, peers.socket.SOCK_DGRAM)
+    receiver.bind(('127.0.0.1', 0))
+    receiver.settimeout(2)
+    bench.undo.append(receiver.close)
+    it = Inside(bench)
+    equal(it.tell('udp', 'u', receiver.getsockname()[1]), 'done', 'a UDP socket')
+    it.tell('send', 'u', b'before'.hex())
+    equal(receiver.recv(100), b'before', 'a datagram before watch')
+    it.watch('--destroy')
+    it.tell('send', 'u', b'after'.hex())
+    receiver.settimeout(0.3)
+    try:
+        raise AssertionError('a datagram after watch: %r' % receiver.recv(100))
+    except TimeoutError:
+        pass
+
+
+def nested_is_refused(bench):
+    """neither a cgroup below nor one above a watched one can be watched, nor the same twice"""
+    it = Inside(bench)
+    below = os.path.join(it.cgroup, 'below')
+    os.mkdir(below)
+    bench.cgroups.append(below)
+    it.watch()
+    for path in (below, it.cgroup):
+        done = it.daemon.ctl('watch', path)
+        equal(done.returncode, 1, 'exit status for %s; %r' % (path, done.stderr))
+        check(done.stderr.strip(), 'nothing was said')
+    equal(it.daemon.ctl('unwatch', it.cgroup).returncode, 0, 'exit status of unwatch')
+    equal(it.daemon.ctl('watch', below).returncode, 0, 'watch of the lower one')
+    it.watch(status=1)
+
+
+def a_process_below_is_watched_too(bench):
+    """a process in a cgroup below the watched one is judged"""
+    server = bench.server()
+    it = Inside(bench)
+    below = os.path.join(it.cgroup, 'below')
+    os.mkdir(below)
+    bench.cgroups.append(below)
+    it.watch()
+    agent = bench.in_cgroup(below, AGENT)
+    agent.stdin.write(b'connect a %d\nsend a %s\nsend a %s\nreceive a\n' % (
+        server.port, line('clean').hex().encode(), line('forbidden').hex().encode()))
+    agent.stdin.flush()
+    said = [agent.stdout.readline().decode().strip() for _ in range(4)]
+    check(said[0] == 'done' and said[3] == 'ConnectionResetError', 'it saw %r', said)
+    equal(bytes(server.ended().data), line('clean'), 'what arrived')
+
+
+def impossible_watches(bench):
+    """what is no cgroup, holds the daemon, or is gone, is refused in one line"""
+    daemon = bench.daemon()
+    gone = bench.cgroup('gone')
+    os.rmdir(gone)
+    for path in (gone, '/tmp', '/nonexistent', daemon.cgroup, os.path.join(daemon.cgroup, 'daemon'),
+                 os.path.dirname(daemon.cgroup)):
+        done = daemon.ctl('watch', path)
+        equal(done.returncode, 1, 'exit status for %s; %r' % (path, done.stderr))
+        equal(len(done.stderr.decode().strip().splitlines()), 1, 'lines for %s: %r' % (
+            path, done.stderr))
+    equal(daemon.ctl('unwatch', gone).returncode, 1, 'unwatch of what is not watched')
+    equal(daemon.status()['watches'], [], 'watches')
+
+
+def open_streams_outlive_their_watch(bench):
+    """a stream that is open at unwatch is judged to its end, under the policy it began with"""
+    server = bench.server()
+    it = Inside(bench)
+    it.watch()
+    it.tell('connect', 'a', server.port)
+    it.tell('send', 'a', (line('clean') + b'{"t":"forb').hex())
+    connection = server.connection()
+    wait_for(lambda: bytes(connection.data) == line('clean'), 5, 'the clean line')
+    equal(it.daemon.ctl('unwatch', it.cgroup).returncode, 0, 'exit status of unwatch')
+    it.tell('send', 'a', b'idden"}\n'.hex())
+    equal(it.tell('receive', 'a'), 'ConnectionResetError', 'a refused term after unwatch')
+    equal(bytes(server.ended().data), line('clean'), 'what arrived')
+    wait_for(lambda: it.daemon.status()['streams']['open'] == 0, 5, 'the stream to settle')
+    equal(it.daemon.status()['streams']['denied'], 1, 'denied streams')
+
+
+def survives_a_restart(bench):
+    """a watch stays in force over a graceful restart of the daemon"""
+    server = bench.server()
+    it = Inside(bench)
+    it.watch()
+    equal(it.daemon.stop(), 0, 'exit status of the stop')
+    equal(it.tell('connect', 'a', server.port), 'ConnectionRefusedError', 'connect while stopped')
+    it.daemon.start()
+    equal([w['path'] for w in it.daemon.status()['watches']], [it.cgroup], 'watches')
+    equal(it.tell('connect', 'b', server.port), 'done', 'connect after the restart')
+    it.tell('send', 'b', (line('clean') + line('forbidden')).hex())
+    equal(it.tell('receive', 'b'), 'ConnectionResetError', 'a refused term after the restart')
+    equal(bytes(server.ended().data), line('clean'), 'what arrived')
+
+
+def its_policy_can_be_its_own(bench):
+    """watch --policy takes a policy of the cgroup's own"""
+    server = bench.server()
+    it = Inside(bench)
+    it.watch('--policy', bench.file('own.yaml', POLICY.replace('forbidden', 'elephant')
+                                    .replace('name: test', 'name: own')))
+    it.tell('connect', 'a', server.port)
+    both = line('forbidden') + line('an elephant')
+    it.tell('send', 'a', both.hex())
+    equal(it.tell('receive', 'a'), 'ConnectionResetError', 'a term of its own policy')
+    equal(bytes(server.ended().data), line('forbidden'), 'what arrived')
+    names = [p['name'] for p in json.loads(it.daemon.ctl('status', '--json').stdout)['policies']]
+    check('own' in names, 'status lists the policies %r', names)
+
+
+if __name__ == '__main__':
+    main([watched_and_unwatched, existing_sockets_are_destroyed, existing_udp_is_destroyed,
+          nested_is_refused, a_process_below_is_watched_too, impossible_watches,
+          open_streams_outlive_their_watch, survives_a_restart, its_policy_can_be_its_own])
