@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -191,8 +192,8 @@ static void make_place(struct harness *harness)
 	assert_int_equal(unshare(CLONE_NEWNS | CLONE_NEWNET), 0);
 	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 	loopback_up();
-	(void)snprintf(harness->dir, sizeof(harness->dir), "/tmp/sluice-test.XXXXXX");
-	assert_non_null(mkdtemp(harness->dir));
+	(void)snprintf(harness->dir, sizeof(harness->dir), "/tmp/sluice-test.%d", (int)getpid());
+	assert_int_equal(mkdir(harness->dir, 0700), 0);
 	(void)snprintf(mount_point, sizeof(mount_point), "%s/bpf", harness->dir);
 	assert_int_equal(mkdir(mount_point, 0700), 0);
 	assert_int_equal(mount("bpf", mount_point, "bpf", 0, NULL), 0);
@@ -339,7 +340,17 @@ int harness_map(const struct harness *harness, const char *name)
 	return fd;
 }
 
-static void clean_cgroups(pid_t pid)
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	(void)remove(path);
+	return 0;
+}
+
+/* What tests that were killed could not take away themselves. */
+static void clean_up(pid_t pid)
 {
 	static const char *const kinds[] = {"daemon", "agent"};
 	char root[128], path[256];
@@ -351,6 +362,8 @@ static void clean_cgroups(pid_t pid)
 			       kinds[i]);
 		remove_cgroup(path);
 	}
+	(void)snprintf(path, sizeof(path), "/tmp/sluice-test.%d", (int)pid);
+	(void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 /*
@@ -386,6 +399,6 @@ int harness_run_tests(const char *name, const struct CMUnitTest *tests, size_t c
 	if (signal_number != SIGCHLD)
 		(void)kill(pid, SIGKILL);
 	status = harness_wait(pid);
-	clean_cgroups(pid);
+	clean_up(pid);
 	return status;
 }

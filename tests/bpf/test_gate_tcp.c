@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <linux/if_ether.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
 
@@ -339,6 +340,49 @@ static void test_reset_discards_what_is_held(void **state)
 	flow_close(harness, &flow);
 }
 
+/* Is the text in one of the packets that a tap has? */
+static bool tap_has(int tap, const char *text, size_t len)
+{
+	char packet[4096];
+	size_t got;
+
+	while ((got = socket_read(tap, packet, sizeof(packet), 100)) > 0)
+		if (memmem(packet, got, text, len))
+			return true;
+	return false;
+}
+
+/*
+ * Why nothing waits in the kernel where someone else may administer the network:
+ * netfilter comes before the gate, and its copy of a packet has no socket.
+ */
+static void test_netfilter_copies_what_is_held(void **state)
+{
+	struct harness *harness = *state;
+	struct flow flow;
+	int tap;
+
+	if (run("ip link add veth0 type veth peer name veth1 && ip link set veth1 up && "
+		"ip link set veth0 up && ip addr add 10.9.0.1/24 dev veth0 && "
+		"ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev veth0 && "
+		"nft add table ip t && "
+		"nft add chain ip t o '{ type filter hook output priority 0; }' && "
+		"nft add rule ip t o tcp flags psh dup to 10.9.0.2 device veth0"))
+		skip(); /* no nft, or none that copies */
+	tap = helper_socket(&harness->outside, AF_PACKET, SOCK_DGRAM, htons(ETH_P_ALL));
+	assert_true(tap >= 0);
+	flow_open(harness, &flow, AF_INET, "127.0.0.1", false);
+	assert_int_equal(send(flow.data, bytes, 40, MSG_EOR), 40);
+	assert_silent(flow.peer);
+	assert_true(tap_has(tap, bytes, 40));
+	/* Without the copy the tap, which sees every device, sees nothing of it. */
+	assert_int_equal(run("nft flush chain ip t o"), 0);
+	flow_poke(&flow);
+	assert_false(tap_has(tap, bytes, 40));
+	flow_close(harness, &flow);
+	(void)close(tap);
+}
+
 #define GATE_TEST(f) cmocka_unit_test_setup_teardown(f, harness_setup_open, harness_teardown)
 
 int main(void)
@@ -353,6 +397,7 @@ int main(void)
 		GATE_TEST(test_bulk_is_held_and_released),
 		GATE_TEST(test_retransmission_passes_and_frees_nothing),
 		GATE_TEST(test_encapsulated_packets_are_dropped),
+		GATE_TEST(test_netfilter_copies_what_is_held),
 		GATE_TEST(test_fin_waits_behind_what_is_held),
 		GATE_TEST(test_reset_discards_what_is_held),
 	};
