@@ -193,6 +193,8 @@ void flow_flush(struct flow *flow, bool only_released)
 		stream_broken(stream, flow->sink);
 		return;
 	}
+	if (!r)
+		hold_compact(&flow->hold, &stream->daemon->pool);
 	if (endpoint_set_wants_write(flow->sink, !r)) {
 		stream_fail(stream, flow, reason_name(REASON_OUT_OF_MEMORY));
 		return;

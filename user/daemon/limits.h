@@ -39,9 +39,9 @@
 #define LIMIT_BACKLOG	    4096
 
 /* One read of a callback; a flow that has more waits for its next turn. */
-#define LIMIT_READ_BUDGET (2u << 20)
+#define LIMIT_READ_BUDGET (4u << 20)
 /* A relayed flow stops reading when this much waits for its receiver. */
-#define LIMIT_RELAY_HOLD (1u << 20)
+#define LIMIT_RELAY_HOLD (2u << 20)
 /* Units framed but not yet cleared, per flow. */
 #define LIMIT_PENDING_UNITS 65536u
 /* Writes ahead of the release offset, per flow: each costs the kernel a packet buffer. */
