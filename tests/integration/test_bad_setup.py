@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What keeps the daemon or a run from starting: one clear line, a non-zero exit,
 nothing half attached."""
+import ctypes
+import errno
 import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 
 from sluice_test import POLICY, SLUICECTL, SLUICED, Daemon, cgroup2_mount, main
@@ -70,6 +73,46 @@ def no_privileges(bench):
     shutil.copy(SLUICECTL, control)
     fails(bench, nobody + [control, 'run', '--policy', bench.file('run.yaml', POLICY), '--',
                            '/bin/true'], 'root', status=125)
+
+
+def without_bpf(command, error):
+    """For preexec_fn: from now on bpf(2) fails for that command, or for any with None."""
+    load, jump, give = 0x20, 0x15, 0x06  # LD|W|ABS, JMP|JEQ|K, RET|K of classic BPF
+    number, first_argument, allow, fail = 0, 16, 0x7fff0000, 0x00050000 | error
+    bpf = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+    program = [(load, 0, 0, number), (jump, 0, 3, bpf), (load, 0, 0, first_argument),
+               (jump, 0, 1, command or 0), (give, 0, 0, fail), (give, 0, 0, allow)]
+    if command is None:
+        program[2:4] = [(give, 0, 0, fail), (give, 0, 0, fail)]
+    code = b''.join(struct.pack('HBBI', *row) for row in program)
+
+    def apply():
+        libc = ctypes.CDLL(None, use_errno=True)
+        rows = ctypes.create_string_buffer(code)
+        filter_ = struct.pack('HxxxxxxP', len(program), ctypes.addressof(rows))
+        set_seccomp, mode_filter = 22, 2
+        if libc.prctl(set_seccomp, mode_filter, filter_, 0, 0):
+            raise OSError(ctypes.get_errno(), 'prctl')
+    return apply
+
+
+def missing_kernel_features(bench):
+    """a kernel without BPF, without programs of ours, or without links"""
+    daemon = bench.daemon(start=False)
+    program_load, link_create = 5, 28
+    for command, error in ((None, errno.ENOSYS), (program_load, errno.EINVAL),
+                           (link_create, errno.EINVAL)):
+        fails(bench, daemon.arguments(), 'kernel', preexec_fn=without_bpf(command, error))
+        nothing_is_left(daemon)
+
+
+def no_cgroup2(bench):
+    """a machine without a cgroup v2 hierarchy"""
+    daemon = bench.daemon(start=False)
+    bare = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c',
+            'umount "$0" && exec "$@"', cgroup2_mount()]
+    fails(bench, bare + daemon.arguments(), 'cgroup')
+    nothing_is_left(daemon)
 
 
 def busy_socket_path(bench):
@@ -195,5 +238,5 @@ def run_without_a_policy(bench):
 
 
 if __name__ == '__main__':
-    main([bad_policies, no_privileges, busy_socket_path, stale_socket_path, live_owner, other_abi,
+    main([bad_policies, no_privileges, missing_kernel_features, no_cgroup2, busy_socket_path, stale_socket_path, live_owner, other_abi,
           removal_is_complete, bad_arguments, busy_port, run_without_a_policy])

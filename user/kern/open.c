@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kern/internal.h"
 #include "sys/fd.h"
@@ -87,6 +88,8 @@ static int check_owner(const char *pin_dir, bool *ret_adopt, const struct kern_e
 	if (r == -EACCES || r == -EPERM)
 		return kern_fail(error, -EPERM, "cannot read the pins in '%s': %s; run as root",
 				 pin_dir, strerror(-r));
+	if (r == -ENOSYS)
+		return kern_fail(error, r, "this kernel has no BPF: Linux 6.1 or later is needed");
 	if (r < 0)
 		return kern_fail(error, r, "cannot read the pins in '%s': %s", pin_dir,
 				 strerror(-r));
@@ -290,7 +293,9 @@ static int open_on(struct kern *kern, const struct kern_options *options, bool a
 	}
 	r = gate_attach(kern, adopt);
 	if (r < 0)
-		return kern_fail(error, r, "cannot attach the gate to '%s': %s",
+		return kern_fail(error, r,
+				 "the kernel did not attach the gate to '%s': %s; see "
+				 "`sluicectl doctor`",
 				 options->daemon_cgroup, strerror(-r));
 	if (adopt) {
 		r = kern_watches_adopt(kern);
@@ -364,8 +369,12 @@ int kern_open(const struct kern_options *options, struct kern **ret_kern, char *
 			r = kern_fail(&line, lock, "another daemon is starting on '%s'",
 				      options->pin_dir);
 	}
-	if (r == 0)
+	if (r == 0) {
 		r = check_owner(options->pin_dir, &adopt, &line);
+		/* Made above where it was not there; with pins in it it stays. */
+		if (r < 0)
+			(void)rmdir(options->pin_dir);
+	}
 	if (r == 0) {
 		r = open_on(kern, options, adopt, &line);
 		if (r < 0 && !adopt)
