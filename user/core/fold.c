@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unicode/uchar.h>
 
 #include "core/fold_steps.h"
 #include "core/terms.h"
@@ -77,6 +78,74 @@ int64_t fold_rune(const struct fold *fold, uint32_t rune)
 bool fold_joins_case(const struct fold *fold)
 {
 	return fold->tools.steps & TERMS_FOLD_CASEFOLD;
+}
+
+unsigned int fold_decompose(const struct fold *fold, uint32_t rune,
+			    uint32_t ret_parts[FOLD_PARTS_MAX])
+{
+	cleanup(fold_units_done) struct fold_units parts;
+	unsigned int count = 0;
+	int32_t at = 0;
+
+	fold_units_init(&parts);
+	fold_tools_decompose(&fold->tools, rune, &parts);
+	while (at < parts.len && count < FOLD_PARTS_MAX)
+		ret_parts[count++] = fold_units_next(&parts, &at);
+	if (count == 0)
+		ret_parts[count++] = rune;
+	return count;
+}
+
+bool fold_is_mark(uint32_t rune)
+{
+	return u_getCombiningClass((UChar32)rune) != 0;
+}
+
+/* A prototype of a mark need not be one. */
+bool fold_composes(const struct fold *fold)
+{
+	return (fold->tools.steps & (TERMS_FOLD_NFC | TERMS_FOLD_NFKC)) &&
+	       !(fold->tools.steps & TERMS_FOLD_CONFUSABLE);
+}
+
+/* The last combining class, of U+0345 alone: what has it comes after all other marks. */
+#define CLASS_LAST 240
+
+/* Of a prototype the class may be another; without case folding it stays what it was. */
+bool fold_only_trails(const struct fold *fold, uint32_t mark)
+{
+	return (fold->tools.steps & TERMS_FOLD_CASEFOLD) &&
+	       !(fold->tools.steps & TERMS_FOLD_CONFUSABLE) &&
+	       u_getCombiningClass((UChar32)mark) == CLASS_LAST;
+}
+
+struct mark_visit {
+	fold_mark_fn visit;
+	void *context;
+	int r;
+};
+
+static UBool visit_range(const void *context, UChar32 start, UChar32 limit, UCharCategory type)
+{
+	/* The context is const only on its way through ICU. */
+	struct mark_visit *visit = (struct mark_visit *)(uintptr_t)context;
+
+	if (!(U_MASK(type) & U_GC_M_MASK))
+		return true;
+	for (UChar32 rune = start; rune < limit && visit->r == 0; rune++)
+		if (fold_is_mark((uint32_t)rune))
+			visit->r = visit->visit(visit->context, (uint32_t)rune);
+	return visit->r == 0;
+}
+
+int fold_each_mark(const struct fold *fold, fold_mark_fn visit, void *context)
+{
+	struct mark_visit state = {.visit = visit, .context = context};
+
+	if (!(fold->tools.steps & ~(unsigned int)(TERMS_FOLD_CASEFOLD | TERMS_FOLD_IGNORABLE)))
+		return 0;
+	u_enumCharTypes(visit_range, &state);
+	return state.r;
 }
 
 static int find_plain(struct fold *fold)

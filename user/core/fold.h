@@ -59,6 +59,31 @@ enum fold_entry {
 /* -ENOMEM or -EIO; else the entry. */
 int64_t fold_rune(const struct fold *fold, uint32_t rune);
 
+/* Runes of the longest canonical decomposition: 3 now, and ever, by Unicode's stability policy. */
+#define FOLD_PARTS_MAX 4u
+
+/* The canonical decomposition of a rune, itself where it has none. Returns its runes. */
+unsigned int fold_decompose(const struct fold *fold, uint32_t rune,
+			    uint32_t ret_parts[FOLD_PARTS_MAX]);
+/* The rune goes to its place in the order of marks: it has a combining class. */
+bool fold_is_mark(uint32_t rune);
+/* A rune and marks compose in the end, and what was a mark before is none but one. */
+bool fold_composes(const struct fold *fold);
+
+/*
+ * The mark folds to a letter that comes after all marks which compose with what is
+ * before them, though before others: the iota subscript does.
+ */
+bool fold_only_trails(const struct fold *fold, uint32_t mark);
+
+typedef int (*fold_mark_fn)(void *context, uint32_t rune);
+
+/*
+ * Visits all marks; none where each rune is a segment. Stops at, and returns, the
+ * first answer that is not 0.
+ */
+int fold_each_mark(const struct fold *fold, fold_mark_fn visit, void *context) must_check;
+
 /* Runes that wait for the next boundary; all zero is empty. */
 struct fold_segment {
 	int32_t *runes;

@@ -80,6 +80,17 @@ int fold_units_append(struct fold_units *units, int32_t rune)
 	return 0;
 }
 
+/* No decomposition is longer than FOLD_SPACE. */
+void fold_tools_decompose(const struct fold_tools *tools, uint32_t rune,
+			  struct fold_units *ret_parts)
+{
+	UErrorCode status = U_ZERO_ERROR;
+	int32_t len = unorm2_getDecomposition(tools->nfd, (UChar32)rune, ret_parts->units,
+					      ret_parts->capacity, &status);
+
+	ret_parts->len = U_SUCCESS(status) && len > 0 ? len : 0;
+}
+
 /* Writes the step's form of in to out; as ICU's functions, answers the length it needs. */
 typedef int32_t (*transform_fn)(const struct fold_tools *tools, const UChar *in, int32_t len,
 				UChar *out, int32_t capacity, UErrorCode *status);

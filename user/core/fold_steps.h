@@ -49,6 +49,10 @@ static inline uint32_t fold_units_next(const struct fold_units *units, int32_t *
 	return 0x10000 + ((unit & 0x3ff) << 10) + (units->units[(*at)++] & 0x3ffu);
 }
 
+/* The canonical decomposition of a rune, in full; empty where it has none. */
+void fold_tools_decompose(const struct fold_tools *tools, uint32_t rune,
+			  struct fold_units *ret_parts);
+
 /* How a text meets its neighbours, over all steps that join runes. */
 struct fold_edges {
 	bool before;  /* nothing before it joins with it */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/terms_automaton.h"
+#include "core/terms_tail.h"
 #include "core/utf8.h"
 
 static void free_literals(struct terms_literal *literals, size_t count)
@@ -66,6 +67,8 @@ int terms_new(const char *const *terms, size_t count, unsigned int fold, size_t 
 	if (!literals)
 		return -ENOMEM;
 	r = fold_literals(built->fold, terms, count, literals, ret_bad);
+	if (r == 0 && built->fold)
+		r = terms_tail_build(built, literals, count);
 	if (r == 0)
 		r = terms_build(built, literals, count);
 	free_literals(literals, count);
@@ -88,6 +91,7 @@ void terms_free(struct terms *terms)
 	free(terms->term);
 	free(terms->lengths);
 	free(terms->pairs);
+	free(terms->tails);
 	free(terms);
 }
 

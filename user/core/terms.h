@@ -5,9 +5,13 @@
  *
  * Invariants:
  *  T1. How the text is cut into calls never changes an answer.
- *  T2. A cursor that has not matched holds back exactly the longest suffix of
- *      the text, in original runes, that is a proper prefix of a (folded) term
- *      or that a later rune could still fold together with.
+ *  T2. A cursor that has not matched holds back the longest suffix of the text, in
+ *      original runes, that could be a part of a match by some way the text could
+ *      go on: exactly that where each rune folds by itself, and never less. Where
+ *      runes fold together, the last runes may still change by marks that follow;
+ *      they are held where they could become a part of a term, not because they
+ *      could change (terms_tail.h says where that is more than needed). What was
+ *      cleared stays cleared: no match, whatever follows, begins in it.
  *  T3. The automaton is immutable after terms_new and shared by all cursors.
  *  T4. A match is final: the cursor answers the same match ever after.
  *  T5. The match is the one that ends first; of those that end there, the longest.

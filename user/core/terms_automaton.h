@@ -37,6 +37,14 @@
 /* Bytes of a position that the look-up needs. */
 #define TERMS_PAIR_SPAN 4u
 
+/* A rune of folded terms. */
+struct terms_tail {
+	uint32_t base; /* first of its canonical decomposition */
+	uint32_t rune;
+	bool begins; /* a term */
+	bool open;   /* in some term nothing, or a mark, follows it */
+};
+
 struct terms {
 	struct fold *fold; /* NULL where nothing folds */
 	uint32_t states, dense;
@@ -51,6 +59,12 @@ struct terms {
 	uint32_t *term;	   /* per state: the term that ends here, or TERMS_NO_TERM */
 	uint32_t *lengths; /* per term: runes */
 	uint16_t *pairs;
+	/* With folding (terms_tail.h): */
+	struct terms_tail *tails; /* in order of base, then rune */
+	size_t tail_count;
+	/* A term begins with what a mark folds to, */
+	bool mixes;  /* which may go before other marks, or was composed; */
+	bool trails; /* with what fold_only_trails(). */
 };
 
 /* A term as the automaton takes it: folded, well-formed UTF-8, not empty. */

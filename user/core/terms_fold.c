@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/terms_automaton.h"
+#include "core/terms_tail.h"
 #include "core/utf8.h"
 
 /*
@@ -25,6 +26,13 @@ struct mark {
  */
 struct fold_cursor {
 	struct fold_segment segment;
+	/*
+	 * Of the segment's original runes: judged, and known to have no part in a
+	 * match. Each length of it is judged that more runes join, or that a call ends
+	 * with, and what was found once stays: the answer is the same for any cut.
+	 */
+	uint64_t judged, clear;
+	uint32_t before;   /* folded runes held before the segment, where none of it is clear */
 	uint64_t folded;   /* runes that went through the automaton */
 	uint64_t original; /* runes of the text they came from, or that fell out before */
 	struct mark *marks;
@@ -145,7 +153,10 @@ static int flush_block(const struct terms *terms, struct terms_cursor *cursor, c
 	int r;
 
 	if (len > 0) {
-		r = add_mark(terms, fold, fold->original, /* block= */ true);
+		/* No match begins among what is clear, and a block has at least one rune. */
+		uint64_t clear = MIN(fold->clear, fold->segment.original - 1);
+
+		r = add_mark(terms, fold, fold->original + clear, /* block= */ true);
 		if (r < 0)
 			return r;
 		matched = step_over(terms, cursor, text, len);
@@ -187,7 +198,35 @@ static int flush(const struct terms *terms, struct terms_cursor *cursor)
 			r = flush_block(terms, cursor, result.text, result.len);
 	}
 	fold_segment_clear(segment);
+	fold->judged = fold->clear = 0;
 	return r;
+}
+
+/* Finds what of the segment that waits is clear. All but its last rune was judged. */
+static int judge(const struct terms *terms, struct terms_cursor *cursor)
+{
+	struct fold_cursor *fold = cursor->fold;
+	const struct fold_segment *segment = &fold->segment;
+	struct terms_tail_answer answer;
+	int r;
+
+	if (fold->judged == segment->original)
+		return 0;
+	if (fold->judged == 0)
+		fold->before = UINT32_MAX;
+	else if (fold->clear == fold->judged && terms_tail_stays_clear(terms, segment)) {
+		fold->clear = fold->judged = segment->original;
+		return 0;
+	}
+	r = terms_tail_judge(terms, cursor->state, segment, &answer);
+	if (r < 0)
+		return r;
+	if (answer.clear)
+		fold->clear = segment->original;
+	else
+		fold->before = MIN(fold->before, answer.before);
+	fold->judged = segment->original;
+	return 0;
 }
 
 /* A stretch that folds byte by byte; its last rune may wait for what comes. */
@@ -226,6 +265,8 @@ static int scan_rune(const struct terms *terms, struct terms_cursor *cursor, uin
 		return (int)entry;
 	if (entry & FOLD_BEFORE)
 		r = flush(terms, cursor);
+	else if (segment->count)
+		r = judge(terms, cursor);
 	if (r < 0 || cursor->matched)
 		return r;
 	r = fold_segment_push(segment, rune, (uint32_t)entry);
@@ -256,6 +297,8 @@ int terms_scan_folded(const struct terms *terms, struct terms_cursor *cursor, co
 			r = scan_rune(terms, cursor, rune);
 		}
 	}
+	if (r == 0 && !cursor->matched && cursor->fold->segment.count)
+		r = judge(terms, cursor);
 	return r;
 }
 
@@ -281,6 +324,11 @@ uint64_t terms_cleared_folded(const struct terms *terms, const struct terms_curs
 
 	if (!fold)
 		return 0;
+	if (fold->segment.count) {
+		if (fold->clear)
+			return fold->original + fold->clear;
+		held = fold->before;
+	}
 	return held ? original_start(fold, fold->folded - held) : fold->original;
 }
 
