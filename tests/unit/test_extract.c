@@ -56,6 +56,30 @@ static void every_string_name_and_number_is_text(void **state)
 	check(&automatic, "{\"\\u0061\":\"\\u0078\"}\n", "meta=a;a=x;", FAULT_NONE);
 }
 
+/* What comes between two texts of one path, deeper or beside it, makes it no other. */
+static void paths_are_told_apart(void **state)
+{
+	struct flow_config denied = automatic;
+	struct flow flow;
+	const char *evasion = "[\"forb\",{\"$\":\"x\"},\"idden\"]\n";
+
+	(void)state;
+	check(&automatic, "[\"r\",{\"$\":[\"m\",{\"$\":\"n\"}]},\"s\"]\n",
+	      "$=rs;meta=$$;\\$=m;\\$.\\$=n;", FAULT_NONE);
+	check(&automatic,
+	      "[{\"a\":{\"b\":\"1\",\"c\":[\"2\"]},\"b\":\"3\"},{\"a\":{\"c\":\"4\"}},\"5\"]\n",
+	      "meta=abcbac;a.b=1;a.c=24;b=3;$=5;", FAULT_NONE);
+	check(&automatic,
+	      "[{\"a\":{\"\":{\"b\":\"1\"}}},{\"a\":\"2\"},{\"a\":{\"\":\"3\"}}]\n"
+	      "[{\"b\":\"4\"}]\n",
+	      "meta=abaab;a..b=1;a=2;a.=3;b=4;", FAULT_NONE);
+	denied.terms[0][0] = "forbidden";
+	flow_run_splits(&denied, evasion, strlen(evasion), &flow);
+	assert_int_equal(flow.fault, FAULT_BLOCKED);
+	assert_int_equal(flow.released, 0);
+	flow_done(&flow);
+}
+
 static void surrogates_are_paired_per_channel(void **state)
 {
 	(void)state;
@@ -246,6 +270,12 @@ static void paths_at_the_cap_and_past_it(void **state)
 		assert_int_equal(flow.fault, more ? FAULT_TOO_LARGE : FAULT_NONE);
 		flow_done(&flow);
 		/* Outside of arrays no two texts have to be told apart. */
+		snprintf(data, sizeof(data), "{\"%0*d\":\"x\"}\n", (int)(EXTRACT_NAME_MAX + more),
+			 0);
+		flow_run(&automatic, data, strlen(data), NULL, 0, &flow);
+		assert_int_equal(flow.fault, FAULT_NONE);
+		assert_int_equal(flow.channel_count, 2);
+		flow_done(&flow);
 		snprintf(data, sizeof(data), "{\"a\":{\"%0*d\":\"x\"  }}\n",
 			 (int)(EXTRACT_NAME_MAX - 2 + more), 0);
 		flow_run(&automatic, data, (size_t)len, NULL, 0, &flow);
@@ -288,6 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_string_name_and_number_is_text),
+		cmocka_unit_test(paths_are_told_apart),
 		cmocka_unit_test(surrogates_are_paired_per_channel),
 		cmocka_unit_test(a_joined_path),
 		cmocka_unit_test(a_path_that_ends_with_its_unit),

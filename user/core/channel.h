@@ -52,6 +52,7 @@ struct channel {
 	size_t key_len;
 	uint64_t hash;
 	uint64_t runes; /* given to the cursors */
+	size_t memory;	/* parked: as the set counts it */
 	bool joined;
 	bool waiting;  /* one more is numbered, and waits for its rest */
 	uint16_t high; /* the surrogate that waits, where it is one */
@@ -94,6 +95,7 @@ struct channel_set {
 	struct channel *spare;		       /* one that unit ends need not free */
 	struct channel **buckets;	       /* of the parked ones */
 	uint32_t parked_count, bucket_count;
+	size_t parked_memory;
 	struct channel_match match; /* with FAULT_BLOCKED */
 	struct channel_short shorts[CHANNEL_SHORT_KEPT];
 };

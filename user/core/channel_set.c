@@ -50,10 +50,12 @@ int channel_set_join(struct channel_set *set, const char *name, struct channel *
 /* Seeded by an address, which a peer does not know; a chain is bounded in any case. */
 static uint64_t hash_name(const struct channel_set *set, const char *name, size_t len)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)set * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = (uint64_t)(uintptr_t)set * 0x9e3779b97f4a7c15ull, word;
 
-	for (size_t i = 0; i < len; i++) {
-		hash = (hash ^ (uint8_t)name[i]) * 0x9fb21c651e98df25ull;
+	for (size_t i = 0; i < len; i += sizeof(word)) {
+		word = 0;
+		memcpy(&word, name + i, MIN(len - i, sizeof(word)));
+		hash = (hash ^ word) * 0x9fb21c651e98df25ull;
 		hash ^= hash >> 29;
 	}
 	return hash;
@@ -102,14 +104,36 @@ static enum fault grow_buckets(struct channel_set *set)
 	return FAULT_NONE;
 }
 
+static size_t memory_of(const struct channel_set *set, const struct channel *channel)
+{
+	size_t bytes = sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]);
+
+	for (size_t i = 0; i < set->task_count; i++)
+		bytes += terms_cursor_memory(&channel->cursors[i].terms);
+	if (channel->runs != channel->first)
+		bytes += channel->run_capacity * sizeof(*channel->runs);
+	return bytes + (channel->key ? channel->key_len + 1 : 0);
+}
+
+/* What parked texts take is counted as it grows: there may be many. */
+static void count_parked(struct channel_set *set, struct channel *channel)
+{
+	size_t memory = memory_of(set, channel);
+
+	set->parked_memory += memory - channel->memory;
+	channel->memory = memory;
+}
+
 enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,
 			size_t len)
 {
 	struct channel *scratch;
 	enum fault fault;
 
-	if (channel != set->scratch)
+	if (channel != set->scratch) {
+		count_parked(set, channel);
 		return FAULT_NONE;
+	}
 	if (!channel->waiting && !channel_pending(set, channel))
 		return channel_end(set, channel);
 	if (set->parked_count == CHANNEL_PARKED_MAX)
@@ -135,6 +159,7 @@ enum fault channel_park(struct channel_set *set, struct channel *channel, const 
 	set->parked_tail = &channel->next;
 	set->parked_count++;
 	chain(set, channel);
+	count_parked(set, channel);
 	set->scratch = scratch;
 	set->spare = NULL;
 	return FAULT_NONE;
@@ -152,12 +177,14 @@ static void forget_parked(struct channel_set *set)
 	keep->runs = keep->first;
 	keep->run_capacity = ARRAY_SIZE(keep->first);
 	keep->key = NULL;
+	keep->memory = 0;
 	keep->next = keep->chain = NULL;
 	channel_free(set, set->spare);
 	set->spare = keep;
 	set->parked = NULL;
 	set->parked_tail = &set->parked;
 	set->parked_count = 0;
+	set->parked_memory = 0;
 	if (set->bucket_count > BUCKETS_MIN) {
 		free(set->buckets);
 		set->buckets = NULL;
@@ -202,23 +229,12 @@ uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 	return frontier;
 }
 
-static size_t memory_of(const struct channel_set *set, const struct channel *channel)
-{
-	size_t bytes = 0;
-
-	for (; channel; channel = channel->next) {
-		bytes += sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]);
-		bytes += channel->key ? channel->key_len + 1 : 0;
-		bytes += channel->runs != channel->first
-				 ? channel->run_capacity * sizeof(*channel->runs)
-				 : 0;
-	}
-	return bytes;
-}
-
 size_t channel_set_memory(const struct channel_set *set)
 {
-	return memory_of(set, set->scratch) + memory_of(set, set->spare) +
-	       memory_of(set, set->joined) + memory_of(set, set->parked) +
-	       set->bucket_count * sizeof(struct channel *);
+	size_t bytes = set->parked_memory + set->bucket_count * sizeof(struct channel *);
+
+	bytes += memory_of(set, set->scratch) + (set->spare ? memory_of(set, set->spare) : 0);
+	for (const struct channel *c = set->joined; c; c = c->next)
+		bytes += memory_of(set, c);
+	return bytes;
 }

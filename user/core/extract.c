@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an idle extractor keeps for paths. */
-#define KEEP_PATH 256u
+/* What an idle extractor keeps for paths: bytes, and names. */
+#define KEEP_PATH  256u
+#define KEEP_NAMES 32u
 
 static const char meta_name[] = "meta";
 static const char raw_name[] = "raw";
@@ -54,11 +55,14 @@ static enum fault append_path(struct extractor *x, const void *text, size_t len)
 	return FAULT_NONE;
 }
 
-/* A name, with the path's own separator escaped. */
+/* A name, with the path's own separator escaped, and what stands for the root. */
 static enum fault append_name(struct extractor *x, const uint8_t *name, size_t len)
 {
-	enum fault fault = FAULT_NONE;
+	bool root = len == sizeof(root_name) - 1 && memcmp(name, root_name, len) == 0;
+	enum fault fault = root ? append_path(x, "\\", 1) : FAULT_NONE;
 
+	if (fault)
+		return fault;
 	if (!memchr(name, '.', len) && !memchr(name, '\\', len))
 		return append_path(x, name, len);
 	for (size_t i = 0; i < len && !fault; i++) {
@@ -70,19 +74,37 @@ static enum fault append_name(struct extractor *x, const uint8_t *name, size_t l
 	return fault;
 }
 
+static enum fault reserve_ends(struct extractor *x, uint32_t count)
+{
+	uint32_t capacity = MAX(x->path_ends_capacity * 2, count + 4), *grown;
+
+	if (count <= x->path_ends_capacity)
+		return FAULT_NONE;
+	grown = realloc(x->path_ends, capacity * sizeof(*grown));
+	if (!grown)
+		return FAULT_NO_MEMORY;
+	x->path_ends = grown;
+	x->path_ends_capacity = capacity;
+	return FAULT_NONE;
+}
+
 /*
- * The path of the string under way. A text that may go on has to be told from any
- * other by it; for an observer what fits is enough.
+ * The path of the string under way, from the first name that is not what it was:
+ * of many strings deep in a unit each costs only what is new. A text that may go
+ * on has to be told from any other by it; for an observer what fits is enough.
  */
 static enum fault build_path(struct extractor *x)
 {
 	const struct json_names *names = &x->scanner.names;
-	enum fault fault = FAULT_NONE;
+	uint32_t depth = MIN(x->path_names, names->object_count);
+	enum fault fault = reserve_ends(x, names->object_count);
 
-	x->path_len = 0;
-	if (!names->object_count)
+	x->path_len = depth ? x->path_ends[depth - 1] : 0;
+	if (!fault)
+		fault = append_path(x, "", 0);
+	if (!fault && !names->object_count)
 		return append_path(x, root_name, sizeof(root_name) - 1);
-	for (uint32_t depth = 0; depth < names->object_count && !fault; depth++) {
+	for (; depth < names->object_count && !fault; depth++) {
 		size_t len;
 		const uint8_t *name = json_names_at(names, depth, &len);
 
@@ -92,8 +114,16 @@ static enum fault build_path(struct extractor *x)
 			return x->park ? FAULT_TOO_LARGE : FAULT_NONE;
 		if (!fault)
 			fault = append_name(x, name, len);
+		x->path_ends[depth] = (uint32_t)x->path_len;
+		x->path_names = depth + 1;
 	}
 	return fault;
+}
+
+/* A name begins: the path is another from there on. */
+static void new_name(struct extractor *x)
+{
+	x->path_names = MIN(x->path_names, x->scanner.names.object_count - 1);
 }
 
 /* Chooses the channel of the token that begins. */
@@ -103,6 +133,8 @@ static enum fault begin(struct extractor *x, enum json_token token)
 
 	x->park = false;
 	if (token != JSON_STRING) {
+		if (token == JSON_NAME)
+			new_name(x);
 		x->current = channel_set_scratch(x->set, meta_name);
 		return FAULT_NONE;
 	}
@@ -153,6 +185,8 @@ static enum fault token_text(void *context, enum json_token token, unsigned int 
 
 	if (flags != (JSON_FIRST | JSON_LAST) || token == JSON_STRING)
 		return token_piece(x, token, flags, text, len, runes);
+	if (token == JSON_NAME)
+		new_name(x);
 	/* Names come again and again, numbers seldom. */
 	return channel_set_whole(x->set, meta_name, text, len, runes, token == JSON_NAME);
 }
@@ -258,7 +292,9 @@ void extractor_done(struct extractor *x)
 	json_done(&x->scanner);
 	free(x->own_path);
 	free(x->path);
+	free(x->path_ends);
 	x->own_path = x->path = NULL;
+	x->path_ends = NULL;
 }
 
 /* One rune of raw text that did not come in one piece, or stands for what was ill-formed. */
@@ -365,6 +401,21 @@ static enum fault raw_unit_end(struct extractor *x, bool delimited)
 	return fault;
 }
 
+static void forget_path(struct extractor *x)
+{
+	x->path_names = 0;
+	if (x->path_capacity > KEEP_PATH) {
+		free(x->path);
+		x->path = NULL;
+		x->path_capacity = 0;
+	}
+	if (x->path_ends_capacity > KEEP_NAMES) {
+		free(x->path_ends);
+		x->path_ends = NULL;
+		x->path_ends_capacity = 0;
+	}
+}
+
 enum fault extractor_unit_end(struct extractor *x, bool delimited)
 {
 	enum fault fault = FAULT_NONE;
@@ -379,11 +430,7 @@ enum fault extractor_unit_end(struct extractor *x, bool delimited)
 		return fault;
 	x->complete |= x->end_in_unit;
 	x->end_in_unit = false;
-	if (x->path_capacity > KEEP_PATH) {
-		free(x->path);
-		x->path = NULL;
-		x->path_capacity = 0;
-	}
+	forget_path(x);
 	return FAULT_NONE;
 }
 
@@ -397,5 +444,6 @@ enum fault extractor_end(struct extractor *x)
 size_t extractor_memory(const struct extractor *x)
 {
 	return json_memory(&x->scanner) + x->path_capacity +
+	       x->path_ends_capacity * sizeof(*x->path_ends) +
 	       (x->own_path ? strlen(x->own_path) + 1 : 0);
 }

@@ -9,7 +9,8 @@
  *  E1. Every rune of a payload that is not fixed grammar reaches a channel.
  *  E2. Member names and numbers go to `meta` and end with their token. A string
  *      the extractor does not join goes to the channel of its path (member names
- *      joined by '.', with a backslash before their own, array indexes dropped)
+ *      joined by '.', with a backslash before their own, array indexes dropped;
+ *      '$' is the path without names, "\\$" that of a member named so)
  *      and ends with its unit: only within an array can the same path come twice
  *      in a unit, and then they are one text.
  *  E3. A joined channel is chosen by the exact sequence of member names.
@@ -30,7 +31,7 @@
 
 #define EXTRACT_JOINED_MAX 2u
 /*
- * Bytes of the path of a string within an array. Building it takes time for each
+ * Bytes of the path of a string within an array. Looking it up takes time for each
  * such string, so that a unit with a longer one is too large.
  */
 #define EXTRACT_NAME_MAX 1024u
@@ -60,6 +61,9 @@ struct extractor {
 	char *own_path;	  /* of EXTRACT_PATH */
 	char *path;	  /* of the string under way */
 	size_t path_len, path_capacity;
+	/* Where each name of the path ends; the first path_names of them are still right. */
+	uint32_t *path_ends;
+	uint32_t path_names, path_ends_capacity;
 	struct json scanner;
 };
 

@@ -155,7 +155,10 @@ bool pipeline_complete(const struct pipeline *pipeline);
 enum fault pipeline_fault(const struct pipeline *pipeline);
 /* NULL unless the fault is FAULT_BLOCKED. */
 const struct pipeline_denial *pipeline_denial(const struct pipeline *pipeline);
-/* Bytes of memory this pipeline holds. */
+/*
+ * Bytes of memory this pipeline holds. Cheap, and exact but for a string under way
+ * in an array, which is counted when it ends.
+ */
 size_t pipeline_memory(const struct pipeline *pipeline);
 
 #endif
