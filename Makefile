@@ -77,7 +77,9 @@ BPF_SRC    := $(wildcard bpf/*.bpf.c)
 BPF_ABI    := bpf/abi_check.bpf.c
 # The maps come first: bpftool 7.1 loses the offsets of maps that it sees as extern before.
 BPF_MAPS   := bpf/maps.bpf.c
-BPF_LINKED := $(BPF_MAPS) $(filter-out $(BPF_ABI) $(BPF_MAPS),$(BPF_SRC))
+# An object of its own, loaded for each reading.
+BPF_CENSUS := bpf/census.bpf.c
+BPF_LINKED := $(BPF_MAPS) $(filter-out $(BPF_ABI) $(BPF_MAPS) $(BPF_CENSUS),$(BPF_SRC))
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 san = $(patsubst %.c,$(BUILD)/san/%.o,$(1))
@@ -97,7 +99,7 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 AGENT_BIN := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,$(AGENT_SRC))
 
 PROGRAMS := $(BUILD)/sluiced $(BUILD)/sluicectl $(BUILD)/sluice-driver
-SKEL := $(BUILD)/bpf/sluice.skel.h
+SKEL := $(BUILD)/bpf/sluice.skel.h $(BUILD)/bpf/census.skel.h
 
 all: $(PROGRAMS) $(BUILD)/libsluice.a ## build everything
 
@@ -111,9 +113,9 @@ $(BUILD)/bpf/sluice.bpf.o: $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.bpf.o,$(BPF_LIN
 	$(call say,BPFLINK,$@)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(SKEL): $(BUILD)/bpf/sluice.bpf.o
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name sluice_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 $(KERN_OBJ) $(call san,$(KERN_SRC)): | $(SKEL)
 
@@ -162,6 +164,8 @@ $(BUILD)/tests/unit/test_seccomp: $(call san,user/cli/run_seccomp.c)
 $(BUILD)/tests/unit/test_options: $(call san,user/cli/options.c)
 $(BUILD)/tests/unit/test_hold: $(call san,user/daemon/hold.c)
 $(BUILD)/tests/unit/test_ahead: $(call san,user/daemon/ahead.c)
+$(BUILD)/tests/unit/test_share: $(call san,user/daemon/share.c)
+$(BUILD)/tests/unit/test_census: $(call san,user/daemon/census.c)
 $(BUILD)/tests/unit/test_stats: $(call san,user/daemon/stats.c user/daemon/reason.c)
 
 $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_OBJ) $(BUILD)/libsluice.a

@@ -22,6 +22,10 @@
  */
 #include "policy.bpf.h"
 
+/* Connects, each an event: 16 a millisecond, and at once a quarter of the ring. */
+#define MARK_NS	   62500ull
+#define MARK_BURST 4096u
+
 enum verdict { VERDICT_REFUSE, VERDICT_ALLOW, VERDICT_STEER };
 
 /* errno of a refused connect; EPERM without it. */
@@ -61,6 +65,14 @@ static __always_inline bool listener_is_ours(struct bpf_sock_addr *ctx, bool v4,
 	ours = mark_is_listener(sk);
 	bpf_sk_release(sk);
 	return ours;
+}
+
+/* Bound to another device, the socket would look for the listener on its wire. */
+static __always_inline bool device_is_free(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && (!sk->bound_dev_if || sk->bound_dev_if == LOOPBACK_IFINDEX);
 }
 
 static __always_inline bool route_exists(struct bpf_sock_addr *ctx, bool v4)
@@ -131,10 +143,14 @@ static __always_inline enum verdict capture_tcp(struct bpf_sock_addr *ctx,
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_LISTENER_PORT, address, EPERM);
 	if (!policy || !policy_allows(policy, address))
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_DENIED, address, EPERM);
+	if (!device_is_free(ctx))
+		return refuse_with(watch, SLUICE_COUNT_FENCE_TCP, address, EPERM);
 	if (!listener_is_ours(ctx, v4, (__u16)own->listen_port))
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_NO_LISTENER, address, ECONNREFUSED);
 	if (!loopback && !route_exists(ctx, v4))
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_NO_ROUTE, address, ENETUNREACH);
+	if (!watch_paces(watch, SLUICE_COUNT_CAPTURED, MARK_NS, MARK_BURST))
+		return refuse_with(watch, SLUICE_COUNT_PACED, address, EAGAIN);
 	return mark_stream(ctx, watch, address);
 }
 

@@ -15,6 +15,7 @@
 #define V4_LOOPBACK_NET	 bpf_htonl(0x7f000000)
 #define V4_LOOPBACK_MASK bpf_htonl(0xff000000)
 #define V6_LOOPBACK_WORD bpf_htonl(1)
+#define LOOPBACK_IFINDEX 1u /* in every network namespace */
 #define DNS_PORT	 53
 
 /* Atomic, since an interrupt may count the same thing on the same CPU. */

@@ -15,14 +15,24 @@
  *  F1. TCP passes only from a socket that capture has marked, to the daemon's
  *      listener. That covers handshake, data, FIN and RST alike: what the
  *      kernel sends without a full socket (TIME_WAIT, resets in answer to
- *      nothing) carries no payload and belongs to no cgroup.
- *  F2. Every program here uses the storage of the watched cgroup, so that an
+ *      nothing) carries no payload and belongs to no cgroup. The listener is
+ *      behind the loopback device alone: a socket that its process bound to
+ *      another one would put what it says, data of its SYN included, on that
+ *      wire under the listener's address.
+ *  F2. Watched cgroups share the listener's queue, and the daemon's attention:
+ *      none of them asks for connections faster than at its pace. A SYN past it
+ *      is dropped, as a full queue would drop it: TCP sends it again.
+ *  F3. Every program here uses the storage of the watched cgroup, so that an
  *      update of a link in place finds the storage it needs.
  */
 #include "packet.bpf.h"
 #include "policy.bpf.h"
 
 #define UNIX_PATH_OFFSET 2u /* of sun_path in struct sockaddr_un */
+
+/* SYNs: two a millisecond, and at once half of the listener's queue. */
+#define SYN_NS	  500000ull
+#define SYN_BURST 2048u
 
 /* Is the far end of the packet the daemon's listener, and the socket one that was steered to it? */
 static __always_inline bool packet_is_steered(struct bpf_sock *sk, const struct sluice_address *far)
@@ -61,6 +71,11 @@ static __always_inline int packet_decide(struct __sk_buff *skb, bool parsed,
 
 	if (!parsed)
 		return refuse_packet(watch, SLUICE_COUNT_FENCE_PROTOCOL, far);
+	if (address_is_loopback(far->addr) && skb->ifindex != LOOPBACK_IFINDEX)
+		return refuse_packet(watch,
+				     packet->protocol == IPPROTO_UDP ? SLUICE_COUNT_FENCE_UDP
+								     : SLUICE_COUNT_FENCE_TCP,
+				     far);
 	if (packet->protocol == IPPROTO_UDP) {
 		if (watch_allows_udp(watch, far))
 			return ALLOW;
@@ -78,8 +93,13 @@ int sluice_fence(struct __sk_buff *skb)
 {
 	struct packet packet;
 	bool parsed = packet_parse(skb, &packet);
+	int verdict = packet_decide(skb, parsed, &packet, &packet.destination);
 
-	return packet_decide(skb, parsed, &packet, &packet.destination);
+	if (verdict == REFUSE || !packet.syn ||
+	    watch_paces(watch_get(), SLUICE_COUNT_PACED, SYN_NS, SYN_BURST))
+		return verdict;
+	count(SLUICE_COUNT_PACED);
+	return REFUSE;
 }
 
 /*

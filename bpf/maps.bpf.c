@@ -17,6 +17,7 @@ struct map_policies policies SEC(".maps");
 struct map_unix_addresses unix_addresses SEC(".maps");
 struct map_counters counters SEC(".maps");
 struct map_refusals refusals SEC(".maps");
+struct map_paces paces SEC(".maps");
 struct map_events events SEC(".maps");
 struct map_fence_events fence_events SEC(".maps");
 

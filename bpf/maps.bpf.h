@@ -146,6 +146,14 @@ struct map_refusals {
 	__type(value, __u64);
 };
 
+/* Until when a watched cgroup has used up its share, CLOCK_BOOTTIME. */
+struct map_paces {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, REFUSALS_MAX);
+	__type(key, struct sluice_refusal_key);
+	__type(value, __u64);
+};
+
 struct map_events {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
@@ -172,6 +180,7 @@ extern struct map_policies policies SEC(".maps");
 extern struct map_unix_addresses unix_addresses SEC(".maps");
 extern struct map_counters counters SEC(".maps");
 extern struct map_refusals refusals SEC(".maps");
+extern struct map_paces paces SEC(".maps");
 extern struct map_events events SEC(".maps");
 extern struct map_fence_events fence_events SEC(".maps");
 

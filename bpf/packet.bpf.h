@@ -2,8 +2,8 @@
 /*
  * A packet at cgroup egress or ingress, where data begins with the network
  * header. Only what is plainly TCP or UDP in one piece parses; the rest
- * (fragments, tunnels, routing and other extension headers) does not, and the
- * caller drops it.
+ * (fragments, tunnels, IPv4 options, routing and other extension headers) does
+ * not, and the caller drops it.
  *
  * Lengths come from skb->len and never from the headers: a GSO packet is longer
  * than a header can say (IPv6 then carries a hop-by-hop jumbo header, IPv4 a
@@ -34,7 +34,8 @@ static __always_inline bool packet_parse_v4(struct __sk_buff *skb, struct packet
 {
 	struct iphdr ip;
 
-	if (!packet_load(skb, 0, &ip, sizeof(ip)) || ip.ihl < 5)
+	/* Options may name other hops than the address says. */
+	if (!packet_load(skb, 0, &ip, sizeof(ip)) || ip.ihl != 5)
 		return false;
 	if (ip.frag_off & bpf_htons(IP_MORE_OR_OFFSET))
 		return false;
@@ -43,7 +44,7 @@ static __always_inline bool packet_parse_v4(struct __sk_buff *skb, struct packet
 	address_set_words(&packet->source, 0, 0, V4_MAPPED_WORD, ip.saddr);
 	address_set_words(&packet->destination, 0, 0, V4_MAPPED_WORD, ip.daddr);
 	packet->protocol = ip.protocol;
-	*ret_offset = ip.ihl * 4;
+	*ret_offset = sizeof(ip);
 	return true;
 }
 

@@ -64,6 +64,31 @@ static __always_inline struct sluice_event *refusal_begin(const struct sluice_wa
 	return event;
 }
 
+/*
+ * Is the watched cgroup within its pace, one of this kind per interval and burst
+ * of them at once? If so, this one is counted in.
+ */
+static __always_inline bool watch_paces(const struct sluice_watch *watch, __u32 kind,
+					__u64 interval_ns, __u64 burst)
+{
+	struct sluice_refusal_key key = {.cgroup = watch->cgroup, .kind = kind};
+	__u64 now = bpf_ktime_get_boot_ns();
+	__u64 *used = bpf_map_lookup_elem(&paces, &key);
+	__u64 next, seen;
+
+	if (!used) {
+		next = now + interval_ns;
+		return bpf_map_update_elem(&paces, &key, &next, BPF_NOEXIST) == 0;
+	}
+	seen = *(volatile __u64 *)used;
+	next = (seen > now ? seen : now) + interval_ns;
+	if (next > now + burst * interval_ns)
+		return false;
+	/* An interval that another CPU counts at the same moment is not worth a second try. */
+	(void)__sync_val_compare_and_swap(used, seen, next);
+	return true;
+}
+
 /* Who asks; only in hooks that run in the context of the process. */
 static __always_inline void origin_set_task(struct sluice_origin *origin)
 {

@@ -21,7 +21,7 @@
 
 #include <linux/types.h>
 
-#define SLUICE_ABI_VERSION 1u
+#define SLUICE_ABI_VERSION 2u
 
 /* Slots of the release array, one per flow; slot 0 is never released. */
 #define SLUICE_SLOTS 131072u
@@ -208,6 +208,20 @@ struct sluice_event {
 };
 _Static_assert(sizeof(struct sluice_event) == 104, "sluice_event");
 
+/* A descriptor of a socket, as the census tells it; no map has it. */
+struct sluice_census {
+	__u64 inode;
+	__u64 cgroup; /* id of the cgroup in which the socket was made, whose hooks see it */
+	__u32 pid;    /* thread group, as the initial namespace numbers it */
+	__u32 fd;
+	__u16 family;
+	__u16 type;
+	__u16 protocol;
+	__u8 state;  /* as of TCP, of every family: 7 is neither connected nor listening */
+	__u8 inside; /* made in the cgroup that was asked about, or below it */
+};
+_Static_assert(sizeof(struct sluice_census) == 32, "sluice_census");
+
 /* Every drop and refusal has a name. Values are never reused. */
 enum sluice_counter {
 	SLUICE_COUNT_CAPTURED = 0,
@@ -234,7 +248,8 @@ enum sluice_counter {
 	SLUICE_COUNT_FENCE_SOCKET = 21,	  /* raw, ping, SCTP, MPTCP, UDP-Lite, DCCP at creation */
 	SLUICE_COUNT_FENCE_PROTOCOL = 22, /* the same at egress */
 	SLUICE_COUNT_FENCE_UNIX = 23,
-	_SLUICE_COUNTER_MAX = 24,
+	SLUICE_COUNT_PACED = 24, /* a connect, or its SYN, past its cgroup's share */
+	_SLUICE_COUNTER_MAX = 25,
 };
 
 #endif

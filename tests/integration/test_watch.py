@@ -19,6 +19,18 @@ for row in sys.stdin:
             s = socks[args[0]] = socket.socket()
             s.settimeout(5)
             s.connect(("127.0.0.1", int(args[1])))
+        elif word == "make":
+            kind = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}[args[1]]
+            s = socks[args[0]] = socket.socket(socket.AF_INET, kind)
+            s.settimeout(5)
+        elif word == "dial":
+            socks[args[0]].connect(("127.0.0.1", int(args[1])))
+        elif word == "pair":
+            socks[args[0]], socks[args[0] + "'"] = socket.socketpair()
+        elif word == "vsock":
+            s = socks[args[0]] = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)
+        elif word == "close":
+            socks.pop(args[0]).close()
         elif word == "listen":
             s = socks[args[0]] = socket.socket()
             s.bind(("127.0.0.1", 0))
@@ -37,12 +49,16 @@ for row in sys.stdin:
 
 
 class Inside:
-    """An agent in a cgroup that is watched later."""
+    """An agent in a cgroup that is watched later, or (born: elsewhere) not in it yet."""
 
-    def __init__(self, bench):
+    def __init__(self, bench, born=None):
         self.daemon = bench.daemon()
         self.cgroup = bench.cgroup()
-        self.agent = bench.in_cgroup(self.cgroup, AGENT)
+        self.agent = bench.in_cgroup(born or self.cgroup, AGENT)
+
+    def move_in(self):
+        with open(os.path.join(self.cgroup, 'cgroup.procs'), 'w', encoding='ascii') as procs:
+            procs.write(str(self.agent.pid))
 
     def tell(self, *words):
         self.agent.stdin.write((' '.join(map(str, words)) + '\n').encode())
@@ -115,6 +131,126 @@ def existing_udp_is_destroyed(bench):
         raise AssertionError('a datagram after watch: %r' % receiver.recv(100))
     except TimeoutError:
         pass
+
+
+def refused_for_strangers(it, count, *options):
+    done = it.watch(*options, status=1)
+    said = done.stderr.decode()
+    equal(len(said.strip().splitlines()), 1, 'lines of %r' % said)
+    for what in (it.cgroup, 'first %d' % it.agent.pid, '(%d)' % count, 'made outside'):
+        check(what in said, 'no %r in %r', what, said)
+    equal(it.daemon.status()['watches'], [], 'watches after a refusal')
+
+
+def sockets_made_outside(bench):
+    """a process that was moved in with TCP or UDP sockets made elsewhere is refused, --destroy or not"""
+    server = bench.server(peers.echo)
+    it = Inside(bench, born=bench.cgroup('elsewhere'))
+    equal(it.tell('make', 'idle', 'tcp'), 'done', 'a TCP socket')
+    it.move_in()
+    refused_for_strangers(it, 1)
+    refused_for_strangers(it, 1, '--destroy')
+    # Untouched: what it has connects, unseen, as if nothing had been asked for.
+    equal(it.tell('dial', 'idle', server.port), 'done', 'connect after a refusal')
+    it.tell('send', 'idle', b'forbidden'.hex())
+    equal(it.tell('receive', 'idle'), b'forbidden'.hex(), 'the echo after a refusal')
+    refused_for_strangers(it, 1, '--destroy')
+    it.tell('send', 'idle', b'still'.hex())
+    equal(it.tell('receive', 'idle'), b'still'.hex(), 'the echo after another refusal')
+    equal(it.tell('close', 'idle'), 'done', 'close')
+    it.watch()
+
+
+def udp_made_outside(bench):
+    """the same for a UDP socket, connected or not; one of TCP made inside does not matter"""
+    it = Inside(bench, born=bench.cgroup('elsewhere'))
+    equal(it.tell('make', 'a', 'udp'), 'done', 'a UDP socket')
+    equal(it.tell('udp', 'b', 9), 'done', 'a connected UDP socket')
+    it.move_in()
+    equal(it.tell('make', 'c', 'tcp'), 'done', 'a TCP socket')
+    refused_for_strangers(it, 2, '--destroy')
+    it.tell('close', 'a')
+    refused_for_strangers(it, 1)
+    it.tell('close', 'b')
+    it.watch()
+
+
+def unconnected_inside_is_captured(bench):
+    """sockets made inside and not connected yet stay, and are judged or refused when they do"""
+    receiver = peers.socket.socket(peers.socket.AF_INET, peers.socket.SOCK_DGRAM)
+    receiver.bind(('127.0.0.1', 0))
+    receiver.settimeout(0.3)
+    bench.undo.append(receiver.close)
+    server = bench.server()
+    it = Inside(bench)
+    equal(it.tell('make', 'a', 'tcp'), 'done', 'a TCP socket')
+    equal(it.tell('make', 'u', 'udp'), 'done', 'a UDP socket')
+    it.watch()
+    equal(it.tell('dial', 'a', server.port), 'done', 'connect while watched')
+    it.tell('send', 'a', (line('clean') + line('forbidden')).hex())
+    equal(it.tell('receive', 'a'), 'ConnectionResetError', 'a refused term while watched')
+    equal(bytes(server.ended().data), line('clean'), 'what arrived')
+    equal(it.daemon.status()['streams']['denied'], 1, 'denied streams')
+    it.tell('dial', 'u', receiver.getsockname()[1])
+    it.tell('send', 'u', b'after'.hex())
+    try:
+        raise AssertionError('a datagram while watched: %r' % receiver.recv(100))
+    except TimeoutError:
+        pass
+
+
+def destroyed_inside_is_captured(bench):
+    """a socket made inside and destroyed by the watch is judged when it connects again"""
+    server = bench.server()
+    it = Inside(bench)
+    equal(it.tell('connect', 'a', server.port), 'done', 'connect before watch')
+    it.watch('--destroy')
+    # The kernel first reports what became of the old connection.
+    said = [it.tell(*words) for words in (('receive', 'a'), ('dial', 'a', server.port),
+                                          ('dial', 'a', server.port))]
+    equal(said[-1], 'done', 'connect anew while watched, after %r' % said)
+    it.tell('send', 'a', (line('clean') + line('forbidden')).hex())
+    equal(it.tell('receive', 'a'), 'ConnectionResetError', 'a refused term while watched')
+    equal(bytes(server.ended(1).data), line('clean'), 'what arrived')
+
+
+def listeners_inside(bench):
+    """a listener made inside is destroyed with --destroy; without, the watch is refused"""
+    it = Inside(bench)
+    equal(it.tell('listen', 'l'), 'done', 'a listener')
+    done = it.watch(status=1)
+    check(b'hold 1 TCP or UDP sockets' in done.stderr and b'--destroy' in done.stderr,
+          'it said %r', done.stderr)
+    it.watch('--destroy')
+
+
+def local_and_foreign_sockets(bench):
+    """Unix sockets stay, and are told of; a vsock socket refuses the watch by its name"""
+    it = Inside(bench)
+    equal(it.tell('pair', 'p'), 'done', 'a pair of Unix sockets')
+    if it.tell('vsock', 'v') == 'done':
+        done = it.watch('--destroy', status=1)
+        check(b'holds a vsock socket' in done.stderr, 'it said %r', done.stderr)
+        it.tell('close', 'v')
+    done = it.watch()
+    check(b'2 Unix sockets' in done.stdout, 'it said %r', done.stdout)
+    ways = it.daemon.status()['watches'][0]['open_ways']
+    check(any('2 Unix sockets' in way for way in ways), 'open_ways are %r', ways)
+
+
+def threaded_is_refused(bench):
+    """a threaded cgroup is refused: its threads share descriptors with others outside"""
+    it = Inside(bench)
+    below = os.path.join(it.cgroup, 'below')
+    os.mkdir(below)
+    bench.cgroups.append(below)
+    with open(os.path.join(below, 'cgroup.type'), 'w', encoding='ascii') as kind:
+        kind.write('threaded')
+    done = it.daemon.ctl('watch', below)
+    equal(done.returncode, 1, 'exit status; it said %r' % done.stderr)
+    check(b'threaded' in done.stderr, 'it said %r', done.stderr)
+    equal(it.daemon.status()['watches'], [], 'watches')
+    it.watch()
 
 
 def nested_is_refused(bench):
@@ -214,5 +350,7 @@ def its_policy_can_be_its_own(bench):
 
 if __name__ == '__main__':
     main([watched_and_unwatched, existing_sockets_are_destroyed, existing_udp_is_destroyed,
-          nested_is_refused, a_process_below_is_watched_too, impossible_watches,
+          sockets_made_outside, udp_made_outside, unconnected_inside_is_captured,
+          destroyed_inside_is_captured, listeners_inside, local_and_foreign_sockets,
+          threaded_is_refused, nested_is_refused, a_process_below_is_watched_too, impossible_watches,
           open_streams_outlive_their_watch, survives_a_restart, its_policy_can_be_its_own])

@@ -76,6 +76,10 @@ static const struct layout layouts[] = {
 	LAYOUT(sluice_event, MEMBER(sluice_event, time_ns), MEMBER(sluice_event, stream),
 	       MEMBER(sluice_event, type), MEMBER(sluice_event, slot), MEMBER(sluice_event, value),
 	       MEMBER(sluice_event, origin)),
+	LAYOUT(sluice_census, MEMBER(sluice_census, inode), MEMBER(sluice_census, cgroup),
+	       MEMBER(sluice_census, pid), MEMBER(sluice_census, fd), MEMBER(sluice_census, family),
+	       MEMBER(sluice_census, type), MEMBER(sluice_census, protocol),
+	       MEMBER(sluice_census, state), MEMBER(sluice_census, inside)),
 };
 
 struct number {
@@ -96,7 +100,7 @@ static const struct number numbers[] = {
 	NUMBER(SLUICE_RULE_NONE),	NUMBER(SLUICE_RULE_ALLOW),
 	NUMBER(SLUICE_EVENT_MARKED),	NUMBER(SLUICE_EVENT_REFUSED),
 	NUMBER(SLUICE_COUNT_CAPTURED),	NUMBER(SLUICE_COUNT_FENCE_UNIX),
-	NUMBER(_SLUICE_COUNTER_MAX),
+	NUMBER(SLUICE_COUNT_PACED),	NUMBER(_SLUICE_COUNTER_MAX),
 };
 
 static int load(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is read from /proc about cgroups, resolvers and sockets. */
+/* What is read from /proc about cgroups and resolvers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,6 @@
 
 #include "sys/cgroup.h"
 #include "sys/resolvers.h"
-#include "sys/sockets.h"
 
 static void mount_is_found(void **unused)
 {
@@ -93,26 +92,12 @@ static void resolvers(void **unused)
 	assert_int_equal(resolvers_parse("", list, 2), 0);
 }
 
-static void socket_kinds(void **unused)
-{
-	(void)unused;
-	assert_int_equal(socket_kind_of("TCP"), SOCKET_DESTROYED);
-	assert_int_equal(socket_kind_of("UDPv6"), SOCKET_DESTROYED);
-	assert_int_equal(socket_kind_of("UNIX-STREAM"), SOCKET_LOCAL);
-	assert_int_equal(socket_kind_of("NETLINK"), SOCKET_LOCAL);
-	/* What is not known counts as a way out. */
-	assert_int_equal(socket_kind_of("PACKET"), SOCKET_FOREIGN);
-	assert_int_equal(socket_kind_of("AF_VSOCK"), SOCKET_FOREIGN);
-	assert_int_equal(socket_kind_of("TCPX"), SOCKET_FOREIGN);
-	assert_int_equal(socket_kind_of(""), SOCKET_FOREIGN);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mount_is_found), cmocka_unit_test(no_mount),
 		cmocka_unit_test(membership),	  cmocka_unit_test(within),
-		cmocka_unit_test(resolvers),	  cmocka_unit_test(socket_kinds),
+		cmocka_unit_test(resolvers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,12 @@ static const struct refusal refusals[] = {
 
 static const unsigned int terminal_requests[] = {TIOCSTI, TIOCLINUX};
 
+/*
+ * What a socket still has to send when its process is gone is sent without the
+ * fence once the run is over: it must not be able to leave the loopback device.
+ */
+static const unsigned int device_options[] = {SO_BINDTODEVICE, SO_BINDTOIFINDEX};
+
 /* CLONE_NEWTIME is left out: among clone()'s flags its bit is part of a signal number. */
 static const unsigned int namespace_flags[] = {
 	CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
@@ -151,6 +157,10 @@ static int add_arguments(scmp_filter_ctx filter)
 
 	for (i = 0; !err && i < ARRAY_SIZE(terminal_requests); i++)
 		err = refuse_equal(filter, EPERM, SCMP_SYS(ioctl), 1, LOW32, terminal_requests[i]);
+	for (i = 0; !err && i < ARRAY_SIZE(device_options); i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setsockopt), 2,
+				       SCMP_A1(SCMP_CMP_MASKED_EQ, LOW32, SOL_SOCKET),
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, LOW32, device_options[i]));
 	for (i = 0; !err && i < ARRAY_SIZE(namespace_flags); i++) {
 		err = refuse_equal(filter, EPERM, SCMP_SYS(clone), CLONE_FLAGS_ARG,
 				   namespace_flags[i], namespace_flags[i]);

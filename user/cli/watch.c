@@ -70,9 +70,11 @@ const struct command command_watch = {
 	.name = "watch",
 	.arguments = "CGROUP",
 	.summary = "Mediate the processes of an existing cgroup",
-	.details = "CGROUP is a cgroup v2 directory, as a path or relative to its mount. Sockets\n"
-		   "that its processes have already are not mediated: without --destroy the watch\n"
-		   "is refused where there are any. Prints what stays open for it.",
+	.details =
+		"CGROUP is a cgroup v2 directory, as a path or relative to its mount. What\n"
+		"its processes have connected already is not mediated: without --destroy the\n"
+		"watch is refused where there is any, and so it is, with it too, where they have\n"
+		"sockets that were made outside CGROUP. Prints what stays open for it.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

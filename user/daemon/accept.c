@@ -10,6 +10,7 @@
 #include "daemon/endpoint.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
+#include "daemon/share.h"
 #include "daemon/upstream.h"
 #include "kern/kern.h"
 #include "sys/fd.h"
@@ -58,9 +59,9 @@ static enum reason reason_of(int err)
 
 /* REASON_COMPLETE: it may become a stream. */
 static enum reason judge(struct daemon *daemon, const struct loaded_policy *loaded,
-			 const struct policy_destination *destination)
+			 const struct policy_destination *destination, const struct watch *watch)
 {
-	if (daemon->streams.count >= daemon->streams_max)
+	if (!share_left(daemon->streams_max, daemon->streams.count, watch ? watch->streams : 0, 1))
 		return REASON_STREAM_LIMIT;
 	if (!loaded)
 		return REASON_NO_POLICY;
@@ -79,7 +80,7 @@ static void begin(struct daemon *daemon, int fd, const struct sluice_origin *ori
 	const struct policy_destination *destination =
 		loaded ? policy_match(loaded->policy, origin->peer.addr, origin->peer.port) : NULL;
 	struct watch *watch = watch_find(&daemon->watches, origin->cgroup);
-	enum reason reason = judge(daemon, loaded, destination);
+	enum reason reason = judge(daemon, loaded, destination, watch);
 	struct stream *stream;
 	int r = 0;
 
@@ -95,8 +96,10 @@ static void begin(struct daemon *daemon, int fd, const struct sluice_origin *ori
 			       reason_name(reason));
 		return;
 	}
-	if (watch)
+	if (watch) {
 		watch->open++;
+		watch->streams++;
+	}
 	upstream_connect(stream);
 }
 

@@ -112,8 +112,11 @@ void closing_step(struct stream *stream)
 				flow_flush(&stream->flows[track], true);
 		if (is_drained(stream))
 			stream_close(stream, true);
-	} else if (stream->state == STREAM_LINGERING && all_delivered(stream)) {
-		stream_close(stream, false);
+	} else if (stream->state == STREAM_LINGERING) {
+		if (all_delivered(stream))
+			stream_close(stream, false);
+		else if (clock_boot_ns() >= stream->closing_ns + LIMIT_LINGER_MS * CLOCK_NS_PER_MS)
+			stream_close(stream, true);
 	}
 }
 

@@ -70,18 +70,16 @@ static json_t *stream_json(const struct stream *stream)
 	const struct sluice_origin *origin = &stream->origin;
 	double age_s = (double)(clock_boot_ns() - stream->opened_ns) / (double)CLOCK_NS_PER_S;
 	bool relayed = stream_is_relayed(stream);
-	char peer[64], comm[SLUICE_COMM_LEN + 1] = "";
+	char peer[64], comm[SLUICE_COMM_LEN + 1];
 
 	settle_format_address(&origin->peer, peer, sizeof(peer));
-	(void)memcpy(comm, origin->comm, SLUICE_COMM_LEN);
-	/* A process names itself: what is no UTF-8 is not shown. */
+	settle_format_comm(origin, comm);
 	return json_pack(
 		"{s:I, s:s, s:s, s:I, s:I, s:o, s:s, s:s, s:s?, s:s, s:s?, s:f, s:o, s:o, s:o}",
 		"id", (json_int_t)origin->stream, "cgroup",
 		stream->watch ? stream->watch->path : "", "policy", stream->policy->policy->name,
 		"pid", (json_int_t)origin->pid, "uid", (json_int_t)origin->uid, "comm",
-		json_string(comm) ?: json_string("?"), "peer", peer, "action",
-		relayed ? "pass" : "mediate", "framing",
+		json_string(comm), "peer", peer, "action", relayed ? "pass" : "mediate", "framing",
 		relayed ? NULL : framing_names[stream_framing(stream)->kind], "state",
 		state_names[stream->state], "ended", stream->reason, "age_s", age_s, "request",
 		flow_json(&stream->flows[SESSION_REQUEST]), "response",

@@ -35,6 +35,7 @@ struct daemon {
 	struct event_base *base;
 	struct kern *kern;
 	struct hold_pool pool;
+	uint64_t held; /* by all flows: bytes, and memory of their judging */
 	struct policies policies;
 	struct loaded_policy *default_policy; /* NULL: none given */
 	struct stream_table streams;

@@ -11,15 +11,15 @@
 static void refused(struct daemon *daemon, const struct sluice_event *event)
 {
 	struct watch *watch = watch_find(&daemon->watches, event->origin.cgroup);
-	char peer[64];
+	char peer[64], comm[SLUICE_COMM_LEN + 1];
 
 	if (watch)
 		watch->refused++;
 	settle_format_address(&event->origin.peer, peer, sizeof(peer));
-	log_info("refused %s to %s: pid %" PRIu32 " '%.*s' of '%s'",
+	settle_format_comm(&event->origin, comm);
+	log_info("refused %s to %s: pid %" PRIu32 " '%s' of '%s'",
 		 kern_counter_name((enum sluice_counter)event->value), peer, event->origin.pid,
-		 (int)sizeof(event->origin.comm), event->origin.comm,
-		 watch ? watch->path : "a cgroup no longer watched");
+		 comm, watch ? watch->path : "a cgroup no longer watched");
 }
 
 static void on_kern_event(void *context, const struct sluice_event *event)

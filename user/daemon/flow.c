@@ -10,7 +10,9 @@
 #include "daemon/limits.h"
 #include "daemon/policies.h"
 #include "daemon/reason.h"
+#include "daemon/share.h"
 #include "daemon/stream.h"
+#include "daemon/watch.h"
 #include "kern/kern.h"
 
 /* Pieces of one write; more wait for the next. */
@@ -23,9 +25,31 @@ void flow_init(struct flow *flow, struct stream *stream, enum session_track trac
 	hold_init(&flow->hold, relayed ? HOLD_LARGE : HOLD_MEDIUM);
 }
 
+static void charge_bytes(struct flow *flow, uint64_t bytes)
+{
+	uint64_t change = bytes - flow->charged;
+
+	flow->stream->daemon->held += change;
+	if (flow->stream->watch)
+		flow->stream->watch->held_bytes += change;
+	flow->charged = bytes;
+}
+
+/* Tells the daemon and the watch what the flow holds now. */
+static void charge(struct flow *flow)
+{
+	charge_bytes(flow, flow->hold.bytes + flow->judging);
+}
+
+void flow_uncharge(struct flow *flow)
+{
+	charge_bytes(flow, 0);
+}
+
 void flow_done(struct flow *flow)
 {
 	hold_done(&flow->hold, &flow->stream->daemon->pool);
+	flow_uncharge(flow);
 	pipeline_free(flow->pipeline);
 	free(flow->ahead);
 	flow->pipeline = NULL;
@@ -40,11 +64,14 @@ uint64_t flow_held(const struct flow *flow)
 /* How many bytes the limits leave room for, where the flow's own is divided by divisor. */
 static uint64_t room_left(const struct flow *flow, unsigned int divisor)
 {
-	const struct policy_limits *limits = &flow->stream->policy->policy->limits;
+	const struct stream *stream = flow->stream;
+	const struct policy_limits *limits = &stream->policy->policy->limits;
 	uint64_t per_flow = flow->pipeline ? limits->hold_bytes_per_flow : LIMIT_RELAY_HOLD;
-	uint64_t held = flow_held(flow), all = flow->stream->daemon->pool.bytes;
+	uint64_t held = flow_held(flow);
 	uint64_t own = held < per_flow / divisor ? per_flow / divisor - held : 0;
-	uint64_t shared = all < limits->hold_bytes_total ? limits->hold_bytes_total - all : 0;
+	uint64_t shared = share_left(limits->hold_bytes_total, stream->daemon->held,
+				     stream->watch ? stream->watch->held_bytes : 0,
+				     limits->hold_bytes_per_flow);
 
 	return MIN(own, shared);
 }
@@ -77,10 +104,15 @@ static void release(struct flow *flow)
 static void take(struct flow *flow, const uint8_t *bytes, size_t len)
 {
 	enum fault fault = FAULT_NONE;
+	size_t memory;
 
 	flow->received += len;
-	if (flow->pipeline)
+	if (flow->pipeline) {
 		fault = pipeline_feed(flow->pipeline, bytes, len);
+		memory = pipeline_memory(flow->pipeline);
+		flow->judging = memory - MIN(memory, LIMIT_JUDGING_FREE);
+	}
+	charge(flow);
 	release(flow);
 	if (fault)
 		stream_fault(flow->stream, flow, fault);
@@ -170,6 +202,7 @@ static int write_some(struct flow *flow, uint64_t limit, bool boundary)
 	if (n < 0)
 		return (int)n;
 	hold_consume(&flow->hold, &flow->stream->daemon->pool, (size_t)n);
+	charge(flow);
 	flow->sent += (uint64_t)n;
 	if (flow->ahead && flow->sent > flow->released)
 		ahead_wrote(flow->ahead);

@@ -10,6 +10,8 @@
  *  F3. A byte is copied once out of the source socket and sent from that copy.
  *  F4. A full hold stops reading, and reading starts again at half of it; no
  *      flow is ended for being read slowly.
+ *  F5. What a flow holds, and what judging it takes, is charged to the daemon and
+ *      to the watch, and of the daemon's total no watch gets more than its share.
  *
  * Units: bytes of the flow. Every function may end the stream: look at its state.
  */
@@ -47,8 +49,10 @@ struct flow {
 	uint64_t received, released, sent;
 	uint32_t slot; /* 0: none */
 	uint16_t generation;
-	bool full;  /* reading rests */
-	bool ended; /* the source ended and the pipeline agreed */
+	bool full;	  /* reading rests */
+	bool ended;	  /* the source ended and the pipeline agreed */
+	uint64_t judging; /* bytes of memory of the pipeline that count as held */
+	uint64_t charged; /* to the daemon and to the watch */
 	struct flow_clocks clocks;
 };
 
@@ -57,6 +61,8 @@ void flow_init(struct flow *flow, struct stream *stream, enum session_track trac
 /* Frees what it holds; the slot is given back by who took it. */
 void flow_done(struct flow *flow);
 
+/* What it holds is about to be freed, and charged to nobody any more. */
+void flow_uncharge(struct flow *flow);
 /* Bytes received and not both released and sent. */
 uint64_t flow_held(const struct flow *flow);
 /* Starts and stops reading by what is held. */

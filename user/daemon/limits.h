@@ -12,6 +12,18 @@
  * program makes some programs leave it there. They get this long to read it.
  */
 #define LIMIT_DRAIN_READ_MS 30u
+/*
+ * How long a stream that is complete may take to deliver its last bytes: a peer
+ * that never reads them would keep it for ever.
+ */
+#define LIMIT_LINGER_MS 600000u
+/*
+ * An agent's socket that has been closed leaves no trace but the end of its flow,
+ * and its peer may never end the other: a probe finds out, so often and so many
+ * times. In seconds.
+ */
+#define LIMIT_PROBE_S	 15
+#define LIMIT_PROBES_MAX 4
 /* How long the streams of a finished run may take to deliver what the command sent. */
 #define LIMIT_RUN_FINISH_MS 2000u
 /* How long a peer may take to end a stream whose command is gone and has said all it had to say. */
@@ -42,6 +54,8 @@
 #define LIMIT_READ_BUDGET (4u << 20)
 /* A relayed flow stops reading when this much waits for its receiver. */
 #define LIMIT_RELAY_HOLD (2u << 20)
+/* Memory of the judging of a flow that does not count as held. */
+#define LIMIT_JUDGING_FREE (16u << 10)
 /* Units framed but not yet cleared, per flow. */
 #define LIMIT_PENDING_UNITS 65536u
 /* Writes ahead of the release offset, per flow: each costs the kernel a packet buffer. */

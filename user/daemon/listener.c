@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -136,6 +137,19 @@ static void move_up(int *fd, size_t files_limit)
 	*fd = moved;
 }
 
+/* Inherited by what is accepted. */
+static int set_probes(int fd)
+{
+	const int on = 1, interval = LIMIT_PROBE_S, count = LIMIT_PROBES_MAX;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &interval, sizeof(interval)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count)))
+		return -errno;
+	return 0;
+}
+
 static int start_one(struct daemon *daemon, int which)
 {
 	struct listener *listener = &daemon->listener;
@@ -149,7 +163,7 @@ static int start_one(struct daemon *daemon, int which)
 	fd_close(take_fd(listener->reserved[which]));
 	move_up(&listener->fds[which], daemon->files_limit);
 	fd = listener->fds[which];
-	r = endpoint_set_options(fd) ?: kern_mark_listener(daemon->kern, fd);
+	r = endpoint_set_options(fd) ?: set_probes(fd) ?: kern_mark_listener(daemon->kern, fd);
 	if (r)
 		return r;
 	if (listen(fd, LIMIT_BACKLOG))

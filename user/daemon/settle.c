@@ -32,6 +32,15 @@ void settle_format_address(const struct sluice_address *address, char *text, siz
 	}
 }
 
+void settle_format_comm(const struct sluice_origin *origin, char text[static SLUICE_COMM_LEN + 1])
+{
+	size_t i;
+
+	for (i = 0; i < SLUICE_COMM_LEN && origin->comm[i]; i++)
+		text[i] = origin->comm[i] >= 0x20 && origin->comm[i] < 0x7f ? origin->comm[i] : '?';
+	text[i] = '\0';
+}
+
 static bool may_say(struct daemon *daemon)
 {
 	struct settle_log *log = &daemon->settle_log;
@@ -80,11 +89,11 @@ static void say_flow(const struct stream *stream, const struct flow *flow, const
 
 static void format_origin(const struct sluice_origin *origin, char *text, size_t len)
 {
-	char peer[ADDRESS_LEN];
+	char peer[ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
 
 	settle_format_address(&origin->peer, peer, sizeof(peer));
-	(void)snprintf(text, len, "to %s, pid %" PRIu32 " '%.*s'", peer, origin->pid,
-		       (int)sizeof(origin->comm), origin->comm);
+	settle_format_comm(origin, comm);
+	(void)snprintf(text, len, "to %s, pid %" PRIu32 " '%s'", peer, origin->pid, comm);
 }
 
 static void say(const struct stream *stream, const struct flow *flow)

@@ -39,6 +39,8 @@ void settle_left(struct daemon *daemon, const struct sluice_open_stream *open,
 /* Says how many lines the last second did not get. */
 void settle_tick(struct daemon *daemon, uint64_t now_ns);
 
+/* A process names itself: printable ASCII, with '?' for the rest. */
+void settle_format_comm(const struct sluice_origin *origin, char text[static SLUICE_COMM_LEN + 1]);
 /* "address:port"; text has room for at least 64 bytes. */
 void settle_format_address(const struct sluice_address *address, char *text, size_t len);
 

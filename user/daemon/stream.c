@@ -284,6 +284,12 @@ void stream_close(struct stream *stream, bool reset)
 	TAILQ_REMOVE(&daemon->streams.all, stream, entry);
 	TAILQ_INSERT_TAIL(&daemon->streams.dead, stream, entry);
 	daemon->streams.count--;
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		flow_uncharge(&stream->flows[track]);
+	/* The watch may be gone before the stream is freed. */
+	if (stream->watch)
+		stream->watch->streams--;
+	stream->watch = NULL;
 }
 
 void stream_reap(struct daemon *daemon)

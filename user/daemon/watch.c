@@ -135,7 +135,7 @@ static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
 		return attach_failed(r, path, error, error_len);
 	}
 	if (kind == WATCH_PLAIN)
-		r = watch_live_take(path, destroy, &held, error, error_len);
+		r = watch_live_take(path, id, destroy, &held, error, error_len);
 	if (!r) {
 		watch->held = held;
 		r = watch_store_write(&daemon->instance, watch);
@@ -275,7 +275,8 @@ json_t *watch_open_ways(const struct watches *watches, const struct watch *watch
 		"vsock sockets",
 		"packet and XDP sockets, to a process with CAP_NET_RAW",
 		"netlink sockets",
-		"sockets that a process outside the cgroup hands over",
+		"sockets that a process outside the cgroup hands over, or that were in flight "
+		"inside a Unix socket when it was watched",
 	};
 	json_t *list = json_array();
 	int failed = 0;
@@ -288,10 +289,12 @@ json_t *watch_open_ways(const struct watches *watches, const struct watch *watch
 			list, json_string("Unix sockets (this kernel has no hook for them)"));
 	if (watch->held)
 		failed |= json_array_append_new(
-			list,
-			json_sprintf("%zu sockets its processes had before: destroyed, but one "
-				     "that was created outside the cgroup can connect again",
-				     watch->held));
+			list, json_sprintf("%zu Unix sockets that its processes had before",
+					   watch->held));
+	if (cgroup_is_delegated(watch->path))
+		failed |= json_array_append_new(
+			list, json_string("moving to another cgroup: one above it is writable to "
+					  "others than root"));
 	if (!failed)
 		return list;
 	json_decref(list);

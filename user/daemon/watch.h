@@ -44,8 +44,10 @@ struct watch {
 	struct loaded_policy *policy; /* NULL: not known, its streams are refused */
 	struct stats stats;
 	uint64_t open;			/* streams that have not settled */
+	uint64_t streams;		/* those that are not closed */
+	uint64_t held_bytes;		/* by its flows, and memory of their judging */
 	uint64_t refused;		/* by the fence, one a kind and second */
-	size_t held;			/* destroyed sockets that its processes still had in hand */
+	size_t held;			/* Unix sockets that its processes had before */
 	uint64_t spent_ns, deadline_ns; /* FINISHING */
 	struct control_client *owner;	/* of a run; NULL: gone */
 	struct control_client *waiting; /* for the answer to run.finish */

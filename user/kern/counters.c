@@ -30,6 +30,7 @@ static const char *const counter_names[] = {
 	[SLUICE_COUNT_FENCE_SOCKET] = "fence_socket",
 	[SLUICE_COUNT_FENCE_PROTOCOL] = "fence_protocol",
 	[SLUICE_COUNT_FENCE_UNIX] = "fence_unix",
+	[SLUICE_COUNT_PACED] = "paced",
 };
 _Static_assert(ARRAY_SIZE(counter_names) == _SLUICE_COUNTER_MAX, "every counter has a name");
 

@@ -3,6 +3,9 @@
 
 #include "kern/internal.h"
 
+/* At one go: more than the rings hold. */
+#define CONSUME_MAX 32768
+
 static int event_arrived(void *context, void *data, size_t len)
 {
 	struct kern *kern = context;
@@ -11,8 +14,8 @@ static int event_arrived(void *context, void *data, size_t len)
 		return 0;
 	if (kern->each)
 		kern->each(kern->each_context, data);
-	kern->consumed++;
-	return 0;
+	/* Whoever writes as fast as this reads must not keep it here. */
+	return ++kern->consumed < CONSUME_MAX ? 0 : -ECANCELED;
 }
 
 int kern_events_init(struct kern *kern)
@@ -29,7 +32,7 @@ int kern_events_init(struct kern *kern)
 		return r;
 	/* What a predecessor did not read tells of sockets that died with it. */
 	r = ring_buffer__consume(kern->rings);
-	return r < 0 ? r : 0;
+	return r < 0 && r != -ECANCELED ? r : 0;
 }
 
 int kern_events_fd(const struct kern *kern)
@@ -49,5 +52,5 @@ int kern_events_consume(struct kern *kern,
 	r = ring_buffer__consume(kern->rings);
 	kern->each = NULL;
 	kern->each_context = NULL;
-	return r < 0 ? r : kern->consumed;
+	return r < 0 && r != -ECANCELED ? r : kern->consumed;
 }

@@ -16,6 +16,7 @@
  *  events.c    rings
  *  counters.c  counters and their names
  *  diag.c      sock_diag: finding and destroying sockets
+ *  census.c    what sockets the processes of a cgroup have, and where they were made
  *  probe.c     what the kernel can do
  *  remove.c    taking it all away again
  *
@@ -155,6 +156,10 @@ int kern_events_init(struct kern *kern) must_check;
  * those no process has a descriptor of. *ret_left: how many are still there.
  */
 int kern_diag_destroy_cgroup(uint64_t cgroup, bool only_orphans, size_t *ret_left) must_check;
+
+/* census.c */
+/* Whether the census can be taken: 0, or why not. */
+int kern_census_probe(void) must_check;
 
 /* probe.c */
 bool kern_probe_unix_hooks(void);

@@ -14,8 +14,9 @@
  *      2^16 uses, and with release offset 0.
  *
  * One thread. Errors are -errno; opening and removing also give one line for the
- * operator. Needs CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN (programs by id) and
- * CAP_DAC_READ_SEARCH (cgroups by id). Silences libbpf's own messages.
+ * operator. Needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON (the census),
+ * CAP_SYS_ADMIN (programs by id) and CAP_DAC_READ_SEARCH (cgroups by id).
+ * Silences libbpf's own messages.
  */
 #ifndef SLUICE_KERN_KERN_H
 #define SLUICE_KERN_KERN_H
@@ -159,5 +160,16 @@ size_t kern_probe(struct kern_feature *list, size_t max);
  * made in: what matters is that it was made in the watched one.
  */
 int kern_destroy_sockets(const uint64_t *inodes, size_t count, size_t *ret_left) must_check;
+
+/*
+ * Calls each for every descriptor of a socket that a process in the cgroup or
+ * below it has, by a BPF iterator; stops where each returns other than 0, and
+ * returns that. Sees the processes of the caller's process-id namespace. What
+ * lies in flight inside a Unix socket, or is registered with an io_uring, has no
+ * descriptor, and a thread whose process is outside (threaded cgroups) is not
+ * looked at. Any error means that not all was seen.
+ */
+int kern_census(uint64_t cgroup, int (*each)(void *context, const struct sluice_census *record),
+		void *context) must_check;
 
 #endif

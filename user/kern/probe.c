@@ -156,6 +156,13 @@ static int probe_destroy(int argument, int second)
 	return answer.error.error == -ENOENT ? 0 : answer.error.error;
 }
 
+static int probe_census(int argument, int second)
+{
+	(void)argument;
+	(void)second;
+	return kern_census_probe();
+}
+
 bool kern_probe_unix_hooks(void)
 {
 	return probe_program(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, KERN_ATTACH_UNIX_CONNECT) == 0 &&
@@ -216,6 +223,9 @@ static const struct probe probes[] = {
 	{USEFUL("sendmsg_unix", "the fence around Unix datagrams (Linux 6.7)",
 		"the agent may send to any Unix socket that it may open"),
 	 ADDRESS_HOOK(KERN_ATTACH_UNIX_SENDMSG)},
+	{USEFUL("iter/task_file", "the census of the sockets that processes have before a watch",
+		"a cgroup with processes in it cannot be watched"),
+	 .run = probe_census},
 	{USEFUL("BPF LSM", "refusing vsock, packet, XDP and netlink sockets",
 		"watched cgroups without seccomp may use these families"),
 	 .run = probe_lsm},

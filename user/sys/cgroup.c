@@ -201,6 +201,35 @@ bool cgroup_is_populated(const char *path)
 	return read_event(path, "populated ") > 0;
 }
 
+bool cgroup_is_threaded(const char *path)
+{
+	char *text cleanup(free_textp) = NULL;
+	char name[PATH_MAX];
+
+	(void)snprintf(name, sizeof(name), "%s/cgroup.type", path);
+	/* The root has no type, and is none. */
+	return !fs_read_file(name, PROC_TEXT_MAX, &text, NULL) && !strcmp(text, "threaded\n");
+}
+
+bool cgroup_is_delegated(const char *path)
+{
+	char above[PATH_MAX], name[PATH_MAX];
+	struct stat procs;
+	char *end;
+
+	(void)snprintf(above, sizeof(above), "%s", path);
+	/* Above the root of the file system is no such file. */
+	while ((end = strrchr(above, '/')) && end != above) {
+		*end = '\0';
+		if (snprintf(name, sizeof(name), "%s/cgroup.procs", above) >= (int)sizeof(name) ||
+		    stat(name, &procs))
+			return false;
+		if (procs.st_uid != 0 || (procs.st_mode & (S_IWGRP | S_IWOTH)))
+			return true;
+	}
+	return false;
+}
+
 int cgroup_kill(const char *path)
 {
 	return write_control(path, "cgroup.kill", "1");

@@ -46,6 +46,13 @@ int cgroup_join(const char *path) must_check;
 int cgroup_remove(const char *path) must_check;
 /* Whether a process lives in it or below. A cgroup that is gone is not populated. */
 bool cgroup_is_populated(const char *path);
+/* Whether it holds single threads of processes that may have others elsewhere. */
+bool cgroup_is_threaded(const char *path);
+/*
+ * Whether a cgroup above it is in the hands of another user than root, whose
+ * processes can then leave it for a sibling.
+ */
+bool cgroup_is_delegated(const char *path);
 /* Kills all that lives in it and below. */
 int cgroup_kill(const char *path);
 /* Stops or continues all that lives in it and below; waits, at most timeout_ms, until it has stopped. */

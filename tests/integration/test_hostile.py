@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ways out, and ways to harm others, that hostile agents tried: devices other than
+loopback, floods of connects, names that are terminal escapes, closed sockets whose
+peers stay. All in a network namespace of the test's own.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import peers
+from sluice_test import NOBODY, main
+from waiting import check, equal, wait_for
+
+WIRE, FAR_END = 'wire0', 'wire1'
+SECRET = b'LEAKED-BYTES'
+
+# What a socket may not reach: a wire, with the daemon's own address as destination.
+DEVICE_AGENT = r'''
+import errno, json, os, socket, sys
+wire, late = sys.argv[1].encode() + b"\0", sys.argv[2] == "late"
+out = []
+for family, near, far, port in ((socket.AF_INET, "127.0.0.1", "192.0.2.99", int(sys.argv[3])),
+                                (socket.AF_INET6, "::1", "2001:db8::99", int(sys.argv[4]))):
+    s = socket.socket(family)
+    s.settimeout(1)
+    try:
+        if late:
+            s.connect((near, port))
+        s.setsockopt(socket.SOL_SOCKET, 25, wire)
+        if late:
+            s.send(b"LEAKED-BYTES" * 10)
+            out.append("sent")
+        else:
+            s.setsockopt(socket.IPPROTO_TCP, 34, 1)  # TCP_FASTOPEN_NO_COOKIE
+            s.sendto(b"LEAKED-BYTES", 0x20000000, (far, 80))  # MSG_FASTOPEN
+            out.append("sent")
+    except OSError as error:
+        out.append(errno.errorcode.get(error.errno, str(error)))
+print(json.dumps(out), flush=True)
+'''
+
+BECOME_NOBODY = 'import os; os.setgid(%d); os.setuid(%d)\n' % (NOBODY, NOBODY)
+
+FLOOD_AGENT = r'''
+import ctypes, os, socket, sys, time
+os.nice(19)
+port, end = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+libc, nowhere = ctypes.CDLL(None), bytes(16)
+s = socket.socket()
+s.setblocking(False)
+attempts = 0
+print("started", flush=True)
+while time.monotonic() < end:
+    s.connect_ex(("127.0.0.1", port))
+    libc.connect(s.fileno(), nowhere, 16)
+    attempts += 1
+print(attempts, flush=True)
+'''
+
+VICTIM_AGENT = r'''
+import socket, sys
+for _ in range(int(sys.argv[2])):
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+    s.sendall(b'{"t":"hello"}\n')
+    print(s.recv(100).decode(), end="", flush=True)
+    s.close()
+'''
+
+NAMED_AGENT = r'''
+import ctypes, socket, sys
+ctypes.CDLL(None).prctl(15, b"a\xc2\x9b2J\x1b[m\n\xff", 0, 0, 0)
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10)
+s.sendall(b'{"t":"hello"}\n')
+print(s.recv(100).decode(), end="", flush=True)
+sys.stdin.read()
+s.sendall(b"no json\n")
+s.recv(1)
+'''
+
+CLOSING_AGENT = r'''
+import socket, sys
+for _ in range(3):
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10)
+    s.sendall(b'{"t":"hello"}\n')
+    s.recv(100)
+    s.close()
+print("closed", flush=True)
+sys.stdin.read()
+'''
+
+OPTIONS_AGENT = r'''
+import socket, sys
+s = socket.socket()
+s.settimeout(1)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, bytes((7, 7, 4, 0, 0, 0, 0, 0)))
+try:
+    s.connect(("127.0.0.1", int(sys.argv[1])))
+    print("connected", flush=True)
+except OSError as error:
+    print(type(error).__name__, flush=True)
+'''
+
+
+def ip(*words):
+    subprocess.run(['ip', *words], check=True)
+
+
+class Wire:
+    """A pair of devices; what leaves by the first is seen at the second."""
+
+    def __init__(self, bench):
+        bench.undo.append(lambda: subprocess.run(['ip', 'link', 'del', WIRE], check=False,
+                                                 stderr=subprocess.DEVNULL))
+        ip('link', 'add', WIRE, 'arp', 'off', 'type', 'veth', 'peer', 'name', FAR_END)
+        ip('address', 'add', '192.0.2.1/24', 'dev', WIRE)
+        ip('-6', 'address', 'add', '2001:db8::1/64', 'dev', WIRE, 'nodad')
+        ip('link', 'set', FAR_END, 'up')
+        ip('link', 'set', WIRE, 'up')
+        # A way for every address, the loopback ones of a socket bound to the wire too.
+        ip('route', 'add', 'default', 'dev', WIRE)
+        ip('-6', 'route', 'add', 'default', 'dev', WIRE)
+        self.far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.far.bind((FAR_END, 0))
+        self.far.settimeout(0.3)
+        # That it sees what there is to see is shown first.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.sendto(SECRET, ('192.0.2.99', 9))
+        check(any(SECRET in packet for packet in self.packets()), 'the wire shows no packet')
+
+    def packets(self):
+        seen = []
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            try:
+                seen.append(self.far.recv(65536))
+            except TimeoutError:
+                break
+        return seen
+
+    def check_silent(self, when):
+        leaked = [packet.hex() for packet in self.packets() if SECRET in packet]
+        equal(leaked, [], 'packets on the wire with bytes of the agent, ' + when)
+
+
+def both_ports(bench):
+    return [bench.server(peers.echo, family).port for family in (socket.AF_INET, socket.AF_INET6)]
+
+
+def device_of_a_run(bench):
+    """a command cannot bind a socket to a device, before or after it connects"""
+    daemon, wire, ports = bench.daemon(), Wire(bench), both_ports(bench)
+    for when in ('early', 'late'):
+        done = daemon.agent(DEVICE_AGENT, WIRE, when, *ports)
+        equal(json.loads(done.stdout), ['EPERM', 'EPERM'], when + ' binding to a device')
+        wire.check_silent(when)
+
+
+def device_of_a_watched_cgroup(bench):
+    """a watched socket that is bound to a device puts nothing on its wire"""
+    daemon, wire, ports = bench.daemon(), Wire(bench), both_ports(bench)
+    path = bench.cgroup()
+    daemon.ctl('watch', path)
+    for when, expected in (('early', 'EPERM'), ('late', 'sent')):
+        agent = bench.in_cgroup(path, BECOME_NOBODY + DEVICE_AGENT, WIRE, when, *ports)
+        out, err = agent.communicate(timeout=20)
+        equal(json.loads(out or b'[]'), [expected] * 2, '%s; it said %s' % (when, err))
+        wire.check_silent(when)
+
+
+def options_are_refused(bench):
+    """a packet with IP options is not plainly TCP, and stays"""
+    daemon, server = bench.daemon(), bench.server(peers.echo)
+    done = daemon.agent(OPTIONS_AGENT, server.port)
+    equal(done.stdout.strip(), b'TimeoutError', 'connecting with IP options')
+    check(daemon.counters()['fence_protocol'] > 0, 'the fence counted nothing')
+
+
+def flood_is_paced(bench):
+    """one agent's flood of connects does not shut the others out"""
+    daemon, server = bench.daemon(), bench.server(peers.echo)
+    flood = daemon.start_agent(FLOOD_AGENT, server.port, 8)
+    equal(flood.stdout.readline(), b'started\n', 'the flood')
+    time.sleep(1)
+    began = time.monotonic()
+    done = daemon.agent(VICTIM_AGENT, server.port, 5)
+    took = time.monotonic() - began
+    equal(done.stdout.count(b'hello'), 5, 'answers the victim got; %r' % done.stderr)
+    check(took < 20, 'the victim took %.1f s', took)
+    out, _ = flood.communicate(timeout=40)
+    attempts, counters = int(out), daemon.counters()
+    check(counters['paced'] > 0, 'no SYN was held back in %d attempts', attempts)
+    total = daemon.status()['streams']['total']
+    check(total < 2048 + 12 * 2000, 'the flood of %d got %d streams', attempts, total)
+
+
+def name_is_no_escape(bench):
+    """what a process calls itself cannot speak to the operator's terminal"""
+    daemon, server = bench.daemon(), bench.server(peers.echo)
+    agent = daemon.start_agent(NAMED_AGENT, server.port)
+    equal(agent.stdout.readline(), b'{"t":"hello"}\n', 'the answer')
+    name = 'a??2J?[m??'
+    equal(daemon.call('streams')['streams'][0]['comm'], name, 'comm by JSON-RPC')
+    check(name.encode() in daemon.ctl('streams').stdout, 'the table shows another name')
+    agent.communicate(b'', timeout=20)
+    check("'%s'" % name in daemon.read_log(), 'the log has another name')
+    rows = daemon.read_log().splitlines()
+    check(all(row.startswith('sluiced: ') and row.isascii() and row.isprintable()
+              for row in rows), 'the log: %s', rows)
+
+
+def closed_and_forgotten(bench):
+    """a stream ends whose agent closed its socket and whose peer never does"""
+    with open('/proc/sys/net/ipv4/tcp_fin_timeout', 'w', encoding='ascii') as timeout:
+        timeout.write('1')
+    over = threading.Event()
+    bench.undo.append(over.set)
+
+    def stay(connection):
+        connection.sock.sendall(connection.sock.recv(100))
+        over.wait(100)
+
+    daemon, server = bench.daemon(), bench.server(stay)
+    agent = daemon.start_agent(CLOSING_AGENT, server.port)
+    equal(agent.stdout.readline(), b'closed\n', 'the agent')
+    wait_for(lambda: daemon.status()['streams']['open'] == 0, 45, 'the streams to end')
+    agent.communicate(b'', timeout=20)
+
+
+def delegated_is_declared(bench):
+    """a cgroup that its processes can leave is watched with a warning, any other without"""
+    daemon, above = bench.daemon(), bench.cgroup('above')
+    path = os.path.join(above, 'watched')
+    os.mkdir(path)
+    bench.cgroups.append(path)
+    for owner, expected in ((0, False), (NOBODY, True)):
+        os.chown(os.path.join(above, 'cgroup.procs'), owner, owner)
+        daemon.ctl('watch', path)
+        ways = daemon.status()['watches'][0]['open_ways']
+        equal(any('another cgroup' in way for way in ways), expected,
+              'declared with owner %d; open ways %r' % (owner, ways))
+        daemon.ctl('unwatch', path)
+
+
+if __name__ == '__main__':
+    if os.environ.get('SLUICE_TEST_NETNS') != str(os.getpid()) and os.geteuid() == 0:
+        # The id stays over both calls: only the process that set it is inside.
+        os.environ['SLUICE_TEST_NETNS'] = str(os.getpid())
+        os.execvp('unshare', ['unshare', '--net', sys.executable, os.path.abspath(__file__),
+                              *sys.argv[1:]])
+    if os.geteuid() == 0:
+        ip('link', 'set', 'lo', 'up')
+    main([device_of_a_run, device_of_a_watched_cgroup, options_are_refused, flood_is_paced,
+          name_is_no_escape, closed_and_forgotten, delegated_is_declared])
