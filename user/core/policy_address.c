@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+#include "base/address.h"
 
 /* One decimal number of at most max without leading zeros; moves *text on. */
 static bool take_decimal(const char **text, const char *end, unsigned int max,
@@ -126,6 +126,7 @@ static bool read_v6(const char *text, const char *end, uint8_t ret_addr[16])
 int policy_parse_address(const char *text, size_t len, uint8_t ret_addr[16], bool *ret_v6)
 {
 	const char *end = text + len;
+	uint8_t v4[ADDRESS_V4_LEN];
 
 	if (memchr(text, ':', len)) {
 		if (!read_v6(text, end, ret_addr))
@@ -133,9 +134,9 @@ int policy_parse_address(const char *text, size_t len, uint8_t ret_addr[16], boo
 		*ret_v6 = true;
 		return 0;
 	}
-	if (!read_v4(text, end, ret_addr + sizeof(mapped_prefix)))
+	if (!read_v4(text, end, v4))
 		return -EINVAL;
-	memcpy(ret_addr, mapped_prefix, sizeof(mapped_prefix));
+	address_from_v4(ret_addr, v4);
 	*ret_v6 = false;
 	return 0;
 }

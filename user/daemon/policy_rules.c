@@ -6,15 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "kern/kern.h"
 #include "sys/resolvers.h"
-
-static bool is_mapped(const uint8_t addr[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(addr, prefix, sizeof(prefix));
-}
 
 static int fill_rules(const struct policy *policy, struct sluice_policy *rules)
 {
@@ -50,7 +44,7 @@ static void fill_resolvers(const struct policy *policy, struct sluice_policy *ru
 
 		(void)memcpy(resolver->addr, list[i], sizeof(resolver->addr));
 		resolver->port = POLICY_RULES_DNS_PORT;
-		resolver->family = is_mapped(list[i]) ? AF_INET : AF_INET6;
+		resolver->family = address_is_v4(list[i]) ? AF_INET : AF_INET6;
 	}
 }
 

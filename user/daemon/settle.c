@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "core/pipeline.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
@@ -16,15 +17,14 @@
 #include "sys/clock.h"
 #include "sys/log.h"
 
-#define ADDRESS_LEN 64u
+#define PEER_LEN 64u
 
 void settle_format_address(const struct sluice_address *address, char *text, size_t len)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	char addr[INET6_ADDRSTRLEN] = "";
 
-	if (!memcmp(address->addr, mapped, sizeof(mapped))) {
-		(void)inet_ntop(AF_INET, address->addr + sizeof(mapped), addr, sizeof(addr));
+	if (address_is_v4(address->addr)) {
+		(void)inet_ntop(AF_INET, address->addr + ADDRESS_V4_AT, addr, sizeof(addr));
 		(void)snprintf(text, len, "%s:%u", addr, address->port);
 	} else {
 		(void)inet_ntop(AF_INET6, address->addr, addr, sizeof(addr));
@@ -89,7 +89,7 @@ static void say_flow(const struct stream *stream, const struct flow *flow, const
 
 static void format_origin(const struct sluice_origin *origin, char *text, size_t len)
 {
-	char peer[ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
+	char peer[PEER_LEN], comm[SLUICE_COMM_LEN + 1];
 
 	settle_format_address(&origin->peer, peer, sizeof(peer));
 	settle_format_comm(origin, comm);

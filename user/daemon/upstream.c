@@ -6,25 +6,23 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "daemon/daemon.h"
 #include "daemon/reason.h"
 #include "daemon/stream.h"
 #include "kern/kern.h"
 #include "sys/fd.h"
 
-static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
 /* An IPv4 destination is an IPv4 connection, whatever family the agent's socket spoke. */
 static socklen_t to_sockaddr(const struct sluice_address *from, struct sockaddr_storage *ret_to)
 {
 	*ret_to = (struct sockaddr_storage){0};
-	if (!memcmp(from->addr, mapped_prefix, sizeof(mapped_prefix))) {
+	if (address_is_v4(from->addr)) {
 		struct sockaddr_in *v4 = (struct sockaddr_in *)ret_to;
 
 		v4->sin_family = AF_INET;
 		v4->sin_port = htons(from->port);
-		(void)memcpy(&v4->sin_addr, from->addr + sizeof(mapped_prefix),
-			     sizeof(v4->sin_addr));
+		(void)memcpy(&v4->sin_addr, from->addr + ADDRESS_V4_AT, sizeof(v4->sin_addr));
 		return sizeof(*v4);
 	}
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_to;
@@ -42,9 +40,7 @@ static void from_sockaddr(const struct sockaddr_storage *from, struct sluice_add
 
 	*ret_to = (struct sluice_address){.family = from->ss_family};
 	if (from->ss_family == AF_INET) {
-		(void)memcpy(ret_to->addr, mapped_prefix, sizeof(mapped_prefix));
-		(void)memcpy(ret_to->addr + sizeof(mapped_prefix), &v4->sin_addr,
-			     sizeof(v4->sin_addr));
+		address_from_v4(ret_to->addr, &v4->sin_addr);
 		ret_to->port = ntohs(v4->sin_port);
 	} else {
 		(void)memcpy(ret_to->addr, &v6->sin6_addr, sizeof(v6->sin6_addr));

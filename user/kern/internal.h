@@ -94,6 +94,9 @@ int kern_owner_write(struct kern *kern, uint16_t listen_port, bool alive);
 
 /* pins.c */
 int kern_pins_path(char path[static PATH_MAX], const char *dir, const char *name) must_check;
+/* Opens a pinned map and says what it is; returns its descriptor. -ENOENT: there is none. */
+int kern_pins_open_map(const char *pin_dir, const char *name,
+		       struct bpf_map_info *ret_info) must_check;
 /*
  * Makes a directory and what is missing above it, mode 0700. -ENOTSUP: not on a bpffs,
  * where nothing is made. -EINVAL: a name with a dot, which a bpffs does not have.

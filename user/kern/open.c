@@ -119,21 +119,11 @@ static bool map_fits(const struct bpf_map *map, const struct bpf_map_info *info)
 /* Takes a predecessor's map in place of a new one. -EPROTO: it is none of ours. */
 static int map_adopt(struct bpf_map *map, const char *pin_dir)
 {
-	struct bpf_map_info info = {0};
-	__u32 len = sizeof(info);
-	int fd cleanup(fd_closep) = -1;
-	char path[PATH_MAX];
-	int r;
+	struct bpf_map_info info;
+	int fd cleanup(fd_closep) = kern_pins_open_map(pin_dir, bpf_map__name(map), &info);
 
-	r = kern_pins_path(path, pin_dir, bpf_map__name(map));
-	if (r < 0)
-		return r;
-	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return fd;
-	r = bpf_obj_get_info_by_fd(fd, &info, &len);
-	if (r < 0)
-		return r;
 	return map_fits(map, &info) ? bpf_map__reuse_fd(map, fd) : -EPROTO;
 }
 

@@ -46,23 +46,15 @@ static bool owner_lives(uint32_t pid, uint64_t start)
 
 int kern_owner_read(const char *pin_dir, struct kern_owner *ret_owner)
 {
-	struct bpf_map_info info = {0};
+	struct bpf_map_info info;
+	int fd cleanup(fd_closep) = kern_pins_open_map(pin_dir, "config", &info);
 	struct sluice_config *config;
-	char path[PATH_MAX];
-	__u32 len = sizeof(info), zero = 0;
-	int fd cleanup(fd_closep) = -1;
+	__u32 zero = 0;
 	void *value;
 	int r;
 
-	r = kern_pins_path(path, pin_dir, "config");
-	if (r < 0)
-		return r;
-	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return fd;
-	r = bpf_obj_get_info_by_fd(fd, &info, &len);
-	if (r < 0)
-		return r;
 	/* The head of the value means the same in every version; the rest may not be there. */
 	value = calloc(1, info.value_size > sizeof(*config) ? info.value_size : sizeof(*config));
 	if (!value)

@@ -20,6 +20,26 @@ int kern_pins_path(char path[static PATH_MAX], const char *dir, const char *name
 	return len < 0 || len >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+int kern_pins_open_map(const char *pin_dir, const char *name, struct bpf_map_info *ret_info)
+{
+	struct bpf_map_info info = {0};
+	__u32 len = sizeof(info);
+	int fd cleanup(fd_closep) = -1;
+	char path[PATH_MAX];
+	int r = kern_pins_path(path, pin_dir, name);
+
+	if (r < 0)
+		return r;
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return fd;
+	r = bpf_obj_get_info_by_fd(fd, &info, &len);
+	if (r < 0)
+		return r;
+	*ret_info = info;
+	return take_fd(fd);
+}
+
 static bool is_bpffs(const char *path)
 {
 	struct statfs fs;

@@ -6,18 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "sys/fs.h"
 
 #define FILE_MAX (1u << 20)
 
 static int parse_address(const char *text, uint8_t ret_addr[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct in_addr v4;
 
 	if (inet_pton(AF_INET6, text, ret_addr) == 1)
 		return 0;
-	(void)memcpy(ret_addr, mapped, sizeof(mapped));
-	return inet_pton(AF_INET, text, ret_addr + sizeof(mapped)) == 1 ? 0 : -1;
+	if (inet_pton(AF_INET, text, &v4) != 1)
+		return -1;
+	address_from_v4(ret_addr, &v4);
+	return 0;
 }
 
 size_t resolvers_parse(const char *text, uint8_t (*ret_list)[16], size_t max)
