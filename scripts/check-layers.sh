@@ -154,10 +154,12 @@ check_symbols() {
 		offend "$BUILD: no objects of base and core; run make first"
 		return
 	fi
-	if ! ld -r -o "$work/joined.o" "${objects[@]}" 2>"$work/err"; then
+	if ! gcc -r -nostdlib -fno-lto -o "$work/joined.o" "${objects[@]}" 2>"$work/err"; then
 		offend "base and core do not join: $(head -n 1 "$work/err")"
 		return
 	fi
+	# nm would list what the link-time optimiser sees, before its own inlining.
+	objcopy --wildcard --remove-section '.gnu.lto_*' "$work/joined.o"
 	while read -r symbol; do
 		# ICU appends its version: u_getIntPropertyValue_72.
 		name=${symbol%%@*}

@@ -213,9 +213,15 @@ static void test_connects_are_paced(void **state)
 	struct harness *harness = *state;
 	int fd = helper_socket(&harness->agent, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	uint64_t began = milliseconds(), syns, passed;
-	int done;
+	int done, r;
 
-	assert_int_equal(connect_until(fd, 0, &done), -EAGAIN);
+	r = connect_until(fd, 0, &done);
+	/* 16 a millisecond are within the pace: who is slower fills the ring, and never reaches it. */
+	if (r == -EPERM && (uint64_t)done < 4096 + 16 * (milliseconds() - began)) {
+		print_message("# this machine connects too slowly to reach the pace\n");
+		skip();
+	}
+	assert_int_equal(r, -EAGAIN);
 	assert_true(done >= 4096);
 	syns = (uint64_t)done;
 	assert_int_equal(harness_counter(harness, SLUICE_COUNT_CAPTURED), syns);

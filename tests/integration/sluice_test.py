@@ -228,10 +228,18 @@ class Bench:
             lock = open('/tmp/sluice-test-port-%d.lock' % port, 'wb')  # pylint: disable=R1732
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Who held it before may have removed the file that this locked.
+                if not os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name)):
+                    raise FileNotFoundError(lock.name)
+            except OSError:
+                lock.close()
+                continue
+            try:
                 for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
                     with socket.socket(family, socket.SOCK_STREAM) as probe:
                         probe.bind((address, port))
             except OSError:
+                os.unlink(lock.name)
                 lock.close()
                 continue
             self.port_locks.append(lock)
@@ -331,6 +339,7 @@ class Bench:
             lock.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.processes, self.servers, self.daemons, self.cgroups = [], [], [], []
+        self.port_locks = []
         return complaints
 
 
@@ -401,6 +410,10 @@ def main(tests):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
     sys.stdout.reconfigure(line_buffering=True)
+    unknown = set(sys.argv[1:]) - {t.__name__ for t in tests}
+    if unknown:
+        print('there is no test %s' % ', '.join(sorted(unknown)))
+        sys.exit(2)
     chosen = [t for t in tests if not sys.argv[1:] or t.__name__ in sys.argv[1:]]
     print('1..%d' % len(chosen))
     failed = 0

@@ -24,10 +24,6 @@ static const struct bpf_insn return_one[] = {
 	{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
 	{.code = BPF_JMP | BPF_EXIT},
 };
-static const struct bpf_insn return_zero[] = {
-	{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
-	{.code = BPF_JMP | BPF_EXIT},
-};
 
 /* A program of that type, for that attach type, that lets everything pass. */
 static int probe_program(int type, int attach)
@@ -95,34 +91,6 @@ static int probe_btf(int argument, int second)
 	(void)second;
 	btf__free(btf);
 	return r;
-}
-
-/* Loads, and the kernel was started with BPF among its security modules. */
-static int probe_lsm(int argument, int second)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_LSM_MAC);
-	char modules[512] = "";
-	FILE *file;
-	int fd, id;
-
-	(void)argument;
-	(void)second;
-	id = libbpf_find_vmlinux_btf_id("socket_create", BPF_LSM_MAC);
-	if (id < 0)
-		return id;
-	opts.attach_btf_id = (__u32)id;
-	fd = bpf_prog_load(BPF_PROG_TYPE_LSM, "probe", "GPL", return_zero, ARRAY_SIZE(return_zero),
-			   &opts);
-	if (fd < 0)
-		return fd;
-	fd_close(fd);
-	file = fopen("/sys/kernel/security/lsm", "re");
-	if (!file)
-		return -errno;
-	if (!fgets(modules, sizeof(modules), file))
-		modules[0] = '\0';
-	(void)fclose(file);
-	return strstr(modules, "bpf") ? 0 : -EOPNOTSUPP;
 }
 
 /* Asks for a socket that does not exist: a kernel that can destroy says so. */
@@ -226,9 +194,6 @@ static const struct probe probes[] = {
 	{USEFUL("iter/task_file", "the census of the sockets that processes have before a watch",
 		"a cgroup with processes in it cannot be watched"),
 	 .run = probe_census},
-	{USEFUL("BPF LSM", "refusing vsock, packet, XDP and netlink sockets",
-		"watched cgroups without seccomp may use these families"),
-	 .run = probe_lsm},
 };
 
 size_t kern_probe(struct kern_feature *list, size_t max)
