@@ -5,7 +5,7 @@ daemon goes on."""
 import json
 import socket
 
-from sluice_test import POLICY, Control, line, main
+from sluice_test import POLICY, SLUICECTL, Control, line, main
 from waiting import check, equal, wait_for
 
 LIMITS = POLICY + 'limits: {max_message_bytes: 65536, incomplete_message_timeout_s: 1, ' \
@@ -255,6 +255,10 @@ except OSError as error:
                                bench.file('agent.py', ask), daemon.socket], stdout=-1)):
         said = agent.communicate(timeout=10)[0]
         check(b'instance' not in said, 'the daemon answered %r', said)
+    control = bench.in_cgroup(cgroup, 'import os, sys; os.execv(sys.argv[1], sys.argv[1:])',
+                              SLUICECTL, '--socket', daemon.socket, 'status')
+    said = control.communicate(timeout=10)[1]
+    check(b'in a watched cgroup' in said and b'run this as root' not in said, 'it said %r', said)
     equal(daemon.status()['streams']['total'], 0, 'streams')
 
 

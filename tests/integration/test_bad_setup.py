@@ -27,7 +27,7 @@ def fails(bench, command, *words, status=1, **options):
 
 
 def nothing_is_left(daemon):
-    for path in (daemon.pins, daemon.cgroup, daemon.socket):
+    for path in (daemon.pins, daemon.cgroup, daemon.socket, *daemon.state):
         check(not os.path.exists(path), '%s was left', path)
 
 
@@ -201,6 +201,34 @@ def removal_is_complete(bench):
     equal(agent.communicate(timeout=10)[0], b'free\n', 'an agent in the cgroup')
 
 
+def nothing_to_remove(bench):
+    """--remove of an instance that is unknown: one line, and nothing made"""
+    daemon = bench.daemon(start=False)
+    fails(bench, [SLUICED, '--instance', daemon.instance, '--remove'], 'nothing to remove',
+          status=0)
+    nothing_is_left(daemon)
+
+
+def starters_never_share_the_lock(bench):
+    """starts that fail at once and at once again remove a lock only while they hold it"""
+    daemon = bench.daemon()
+    lock = daemon.state[2]
+    before = os.stat(lock)
+    starts = [bench.spawn([SLUICED, '--instance', daemon.instance, '--remove'],
+                          stderr=subprocess.PIPE) for _ in range(4)]
+    for start in starts:
+        equal((start.wait(20), b'live sluiced' in start.stderr.read()), (1, True), 'the refusal')
+    check(os.path.samestat(before, os.stat(lock)), 'the lock of a live daemon was replaced')
+    daemon.kill()
+    starts = [bench.spawn([SLUICED, '--instance', daemon.instance, '--remove'],
+                          stderr=subprocess.PIPE) for _ in range(6)]
+    ended = [(start.wait(20), start.stderr.read()) for start in starts]
+    check(any(status == 0 for status, _ in ended), 'nobody removed: %r', ended)
+    for status, said in ended:
+        check(status == 0 or b'live sluiced' in said, 'a removal said %r', said)
+    check(not os.path.exists(lock) and not os.path.exists(daemon.pins), 'left over')
+
+
 def bad_arguments(bench):
     """unknown and malformed arguments of the daemon"""
     daemon = bench.daemon(start=False)
@@ -227,7 +255,10 @@ def run_without_a_policy(bench):
     """a run without a policy, or with one that cannot be read"""
     daemon = bench.daemon(policy=None)
     control = [SLUICECTL, '--socket', daemon.socket]
-    fails(bench, control + ['run', '--', '/bin/true'], 'policy', status=125)
+    fails(bench, control + ['run', '--', '/bin/true'], '--policy FILE', status=125)
+    fails(bench, control + ['run', '--user', 'no-such-user', '--policy',
+                            bench.file('good.yaml', POLICY), '--', '/bin/true'], 'no-such-user',
+          '--user', status=125)
     fails(bench, control + ['run', '--policy', '/nonexistent', '--', '/bin/true'], '/nonexistent',
           status=125)
     bad = bench.file('bad.yaml', 'version: 1\nname: x\nwhat: 1\n')
@@ -238,5 +269,6 @@ def run_without_a_policy(bench):
 
 
 if __name__ == '__main__':
-    main([bad_policies, no_privileges, missing_kernel_features, no_cgroup2, busy_socket_path, stale_socket_path, live_owner, other_abi,
-          removal_is_complete, bad_arguments, busy_port, run_without_a_policy])
+    main([bad_policies, no_privileges, missing_kernel_features, no_cgroup2, busy_socket_path,
+          stale_socket_path, live_owner, other_abi, removal_is_complete, nothing_to_remove,
+          starters_never_share_the_lock, bad_arguments, busy_port, run_without_a_policy])

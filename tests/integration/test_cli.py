@@ -119,6 +119,12 @@ def replay(bench):
     equal(done.returncode, 1, 'exit status of a truncated one; %r' % done.stderr)
     check(b'truncated' in done.stdout + done.stderr, 'it said %r', done.stdout)
     done = bench.run([SLUICECTL, 'replay', '--json', '--policy', policy, refused])
+    denied = bench.run([SLUICECTL, 'replay', '--policy', policy, '--destination',
+                        '169.254.169.254:80', clean])
+    equal(denied.returncode, 3, 'exit status for a denied destination')
+    check(b'policy_denied' in denied.stdout, 'it said %r', denied.stdout)
+    stray = bench.run([SLUICECTL, 'replay', '--policy', policy, '--destination', 'foo:1', clean])
+    equal((stray.returncode, stray.stdout), (2, b''), 'a destination that is none')
     document = json.loads(done.stdout)
     check(str(len(line('a'))) in json.dumps(document), 'no released offset in %r', document)
 

@@ -3,6 +3,7 @@
 """What a command under `run` may not do, tried by a hostile one."""
 import json
 import os
+import re
 import signal
 import time
 
@@ -208,7 +209,10 @@ def found_by_a_hostile_command(bench):
     equal(out['bpffs_entries'], [], 'entries of bpffs')
     for name in ('cgroup_mkdir', 'cgroup_join'):
         check(out[name] in ('EPERM', 'EACCES', 'EROFS', 'ENOENT'), '%s: %r', name, out[name])
-    check(done.stderr.strip(), 'no summary')
+    check(re.search(rb'refused by the fence \d+ \(.*udp \d', done.stderr),
+          'the summary does not name what the fence refused: %r', done.stderr)
+    check('refused fence_' in daemon.read_log() and '[::]:0' not in daemon.read_log(),
+          'the log of refusals: %s', daemon.read_log())
     counters = daemon.counters()
     for name in ('fence_udp', 'fence_socket'):
         check(counters[name] > 0, 'the counter %s is %r', name, counters[name])
@@ -268,6 +272,7 @@ def exit_statuses(bench):
             os.chmod(command[0], 0o644)
         done = bench.run(daemon.run_command(command), seconds=15)
         equal(done.returncode, status, 'status of %r; it said %r' % (command, done.stderr))
+        equal(done.stderr.count(b'; refused by the fence 0'), 1, 'summaries of %r' % command)
     done = bench.run(daemon.run_command(['/bin/true'], options=['--user', 'no-such-user-here']))
     equal(done.returncode, 125, 'status with an unknown user')
 

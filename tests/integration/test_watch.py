@@ -88,7 +88,12 @@ def watched_and_unwatched(bench):
     equal(bytes(server.ended(1).data), line('clean'), 'what arrived while watched')
     watches = it.daemon.status()['watches']
     equal([(w['path'], w['kind']) for w in watches], [(it.cgroup, 'watch')], 'watches')
-    check(watches[0]['open_ways'], 'status lists nothing that stays open for a watched cgroup')
+    done = it.daemon.ctl('watch', '/tmp')
+    check(done.returncode == 1 and b"'/tmp' is not a cgroup v2 directory" in done.stderr,
+          'watch /tmp said %r', done.stderr)
+    ways = watches[0]['open_ways']
+    for way in ('vsock', 'hands over', 'io_uring', 'moved into'):
+        check(any(way in listed for listed in ways), '%r is not listed as open: %r', way, ways)
     equal(it.daemon.ctl('unwatch', it.cgroup).returncode, 0, 'exit status of unwatch')
     equal(it.daemon.status()['watches'], [], 'watches after unwatch')
     equal(it.tell('connect', 'c', server.port), 'done', 'connect after unwatch')

@@ -152,3 +152,12 @@ void text_random(struct text *text, unsigned int most, unsigned int *seed)
 			text_append(text, tricky[kind < 4 ? draw(seed, 16) : draw(seed, among)]);
 	}
 }
+
+struct terms *fold_terms_new(const char *const *list, size_t count, unsigned int steps)
+{
+	struct terms *terms = NULL;
+	size_t bad;
+
+	assert_int_equal(terms_new(list, count, steps, &bad, &terms), 0);
+	return terms;
+}

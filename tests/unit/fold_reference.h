@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/terms.h"
 #include "core/utf8.h"
 
 #define STEPS_END   64u /* one past all sets of steps */
@@ -29,5 +30,8 @@ void text_random(struct text *text, unsigned int most, unsigned int *seed);
 
 /* Folds the first count runes by whole-string steps; returns the bytes written to out. */
 size_t fold_whole(unsigned int steps, const uint32_t *runes, unsigned int count, uint8_t *out);
+
+/* Terms that have to be taken. */
+struct terms *fold_terms_new(const char *const *list, size_t count, unsigned int steps);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system call filter of run, tried by a child that loads it: which calls it refuses, and how. */
+/*
+ * The system call filter of run, tried by a child that loads it: which calls it
+ * refuses, and how.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

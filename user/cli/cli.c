@@ -23,6 +23,10 @@ int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_clien
 		log_error("no daemon answers at '%s': start sluiced, or name its socket with "
 			  "--socket",
 			  cli->socket);
+	else if ((err == -EACCES || err == -EPERM) && geteuid() == 0)
+		log_error("no permission for '%s': it is closed to processes in a watched cgroup, "
+			  "root's too; ask from outside",
+			  cli->socket);
 	else if (err == -EACCES || err == -EPERM)
 		log_error("no permission for '%s': run this as root", cli->socket);
 	else

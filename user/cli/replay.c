@@ -204,7 +204,9 @@ static json_t *result_json(const struct replay *replay, enum fault fault,
 		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
 		"ranges", replay->released, "fault", fault_name(fault), "session",
 		replay->session ? session_end_name(state->end) : NULL, "reason",
-		replay->session ? session_reason(state) : NULL);
+		replay->action == POLICY_DENY ? "policy_denied"
+		: replay->session	      ? session_reason(state)
+					      : NULL);
 	if (view && denial)
 		(void)json_object_set_new(view, "denial",
 					  json_pack("{s:s, s:I, s:I, s:I}", "task", denial->task,
@@ -239,8 +241,12 @@ static void print_result(const json_t *view)
 			     cli_text(denial, "task"), (long long)cli_number(denial, "rule"),
 			     (long long)cli_number(denial, "start"),
 			     (long long)cli_number(denial, "end"));
-	(void)printf("stopped      %s; session %s, reason %s\n", cli_text(view, "fault"),
-		     cli_text(view, "session"), cli_text(view, "reason"));
+	if (strcmp(cli_text(view, "action"), policy_action_name(POLICY_DENY)) == 0)
+		(void)printf("stopped      %s: the connect is refused, there is no session\n",
+			     cli_text(view, "reason"));
+	else
+		(void)printf("stopped      %s; session %s, reason %s\n", cli_text(view, "fault"),
+			     cli_text(view, "session"), cli_text(view, "reason"));
 }
 
 static int report(const struct cli *cli, const struct replay *replay, enum fault fault,
@@ -311,7 +317,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	const struct replay_config *wanted = config;
 	struct policy *policy cleanup(policy_unrefp) = NULL;
 	struct replay replay = {.action = POLICY_MEDIATE};
-	int status = CLI_EXIT_FAILED;
+	int status, err;
 
 	(void)count;
 	if (!wanted->policy || read_track(wanted->track, &replay.track)) {
@@ -322,7 +328,10 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	if (cli_load_policy(wanted->policy, NULL, &policy))
 		return CLI_EXIT_FAILED;
 	replay.policy = policy;
-	if (!find_destination(&replay, wanted->destination))
+	err = find_destination(&replay, wanted->destination);
+	if (err)
+		status = err == -EINVAL ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+	else
 		status = play(cli, &replay, wanted->chunk ? wanted->chunk : CHUNK_DEFAULT, args[0]);
 	pipeline_free(replay.pipeline);
 	(void)session_free(replay.session);

@@ -215,8 +215,8 @@ static int wait_command(struct run *run)
 	return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-/* Ends the run with the daemon; its summary is printed where the command has run. */
-static int finish(struct run *run, bool has_run)
+/* Ends the run with the daemon; its summary is printed unless Sluice failed. */
+static int finish(struct run *run, bool summed_up)
 {
 	json_t *result = NULL;
 	char error[512];
@@ -228,7 +228,7 @@ static int finish(struct run *run, bool has_run)
 		log_error("the run cannot be finished: %s", error);
 		return err;
 	}
-	if (has_run)
+	if (summed_up)
 		run_summary_print(json_object_get(result, "summary"));
 	json_decref(result);
 	return 0;
@@ -253,7 +253,7 @@ static int execute(struct run *run)
 		log_error("the command ended with status %d; there is no summary", ended);
 		return CLI_EXIT_SLUICE;
 	}
-	if (finish(run, status == 0))
+	if (finish(run, status != CLI_EXIT_SLUICE))
 		return CLI_EXIT_SLUICE;
 	return status ? status : ended;
 }

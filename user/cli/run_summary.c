@@ -25,6 +25,27 @@ static void add_reasons(char *line, size_t at, json_t *reasons)
 	}
 }
 
+/* "refused by the fence 3 (unix 2, udp 1)" */
+static int add_fence(char *line, size_t at, const json_t *summary)
+{
+	json_t *kinds = json_object_get(summary, "fence"), *times;
+	const char *name, *before = " (";
+
+	at += (size_t)snprintf(line + at, LINE_MAX_LEN - at, "; refused by the fence %lld",
+			       (long long)cli_number(summary, "fence_refusals"));
+	json_object_foreach(kinds, name, times)
+	{
+		if (at >= LINE_MAX_LEN)
+			break;
+		at += (size_t)snprintf(line + at, LINE_MAX_LEN - at, "%s%s %lld", before, name,
+				       (long long)json_integer_value(times));
+		before = ", ";
+	}
+	if (json_object_size(kinds) && at < LINE_MAX_LEN)
+		at += (size_t)snprintf(line + at, LINE_MAX_LEN - at, ")");
+	return (int)at;
+}
+
 void run_summary_print(const json_t *summary)
 {
 	char line[LINE_MAX_LEN];
@@ -32,15 +53,16 @@ void run_summary_print(const json_t *summary)
 
 	at = snprintf(line, sizeof(line),
 		      "streams %lld, denied %lld, failed %lld; runes released %lld, withheld %lld; "
-		      "bytes released %lld, withheld %lld; refused by the fence %lld",
+		      "bytes released %lld, withheld %lld",
 		      (long long)cli_number(summary, "streams"),
 		      (long long)cli_number(summary, "denied"),
 		      (long long)cli_number(summary, "failed"),
 		      (long long)cli_number(summary, "runes_released"),
 		      (long long)cli_number(summary, "runes_withheld"),
 		      (long long)cli_number(summary, "bytes_released"),
-		      (long long)cli_number(summary, "bytes_withheld"),
-		      (long long)cli_number(summary, "fence_refusals"));
+		      (long long)cli_number(summary, "bytes_withheld"));
+	if (at > 0 && (size_t)at < sizeof(line))
+		at = add_fence(line, (size_t)at, summary);
 	if (at > 0 && (size_t)at < sizeof(line))
 		add_reasons(line, (size_t)at, json_object_get(summary, "reasons"));
 	log_info("%s", line);

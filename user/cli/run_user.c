@@ -57,7 +57,7 @@ static int find_by_name(const char *name, struct run_user *user)
 		find_by_id(id, name, user);
 		return 0;
 	}
-	log_error("there is no user '%s'", name);
+	log_error("there is no user '%s': name another, or a number, with --user", name);
 	return -ENOENT;
 }
 

@@ -35,8 +35,9 @@ const struct command command_unwatch = {
 	.name = "unwatch",
 	.arguments = "ID|CGROUP",
 	.summary = "End a watch",
-	.details = "Streams that are open are settled; what the cgroup's processes connect to\n"
-		   "afterwards is not mediated any more.",
+	.details =
+		"Streams that are open are judged to their end under the policy they began with;\n"
+		"what the cgroup's processes connect to afterwards is not mediated any more.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

@@ -6,8 +6,8 @@
  *
  * Normalization never changes the first rune of a starter's canonical
  * decomposition, its base: o can become any o with accents, a Hangul consonant
- * any syllable that begins with it, and neither anything else. So the folded runes that a waiting one can become are those of the
- * terms that have its base.
+ * any syllable that begins with it, and neither anything else. So the folded runes
+ * that a waiting one can become are those of the terms that have its base.
  *
  * Invariants:
  *  A1. A segment answered clear has no part in any match, whatever follows.

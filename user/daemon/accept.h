@@ -7,7 +7,10 @@
 
 struct daemon;
 
-/* Accepts one connection of a listener and decides on it. false: there was none, or accepting rests. */
+/*
+ * Accepts one connection of a listener and decides on it. false: there was none, or
+ * accepting rests.
+ */
 bool accept_one(struct daemon *daemon, int listener_fd);
 
 #endif

@@ -51,8 +51,9 @@ static int load_policy(struct control_call *call, struct loaded_policy **ret_loa
 		return r ? CONTROL_FAILED : 0;
 	}
 	if (!daemon->default_policy)
-		return control_fail(call, CONTROL_FAILED,
-				    "no policy: name one, or start sluiced with --policy");
+		return control_fail(
+			call, CONTROL_FAILED,
+			"no policy: name one with --policy FILE, or start sluiced with one");
 	*ret_loaded = loaded_policy_ref(daemon->default_policy);
 	return 0;
 }
@@ -70,6 +71,11 @@ int control_watch(struct control_call *call, json_t **ret_result)
 		return control_fail(call, CONTROL_INVALID_PARAMS,
 				    "cgroup has to be a path, destroy true or false");
 	r = cgroup_resolve(daemon->instance.cgroup2, name, path, sizeof(path));
+	if (r == -ENOENT || r == -ENOTDIR)
+		return control_fail(call, CONTROL_FAILED,
+				    "'%.300s' is not a cgroup v2 directory: there is none of that "
+				    "name below '%.100s'",
+				    name, daemon->instance.cgroup2);
 	if (r)
 		return control_fail(call, CONTROL_FAILED, "cgroup '%.300s': %s", name,
 				    strerror(-r));

@@ -137,10 +137,12 @@ static void leave_kern(struct daemon *daemon, bool started)
 
 static void leave_instance(struct daemon *daemon, bool started)
 {
-	if (daemon->options->private_daemon && daemon->kern)
+	if (daemon->options->private_daemon && daemon->kern) {
 		instance_remove(&daemon->instance);
-	else if (!started)
+	} else if (!started) {
 		instance_leave(&daemon->instance);
+		instance_forget(&daemon->instance);
+	}
 	instance_done(&daemon->instance);
 }
 

@@ -65,7 +65,10 @@ int endpoint_error(struct endpoint *endpoint);
 /* Bytes, and the end, that the other side has not acknowledged; 0 once the socket is gone. */
 size_t endpoint_unacknowledged(const struct endpoint *endpoint);
 
-/* Options every data socket has, a reset on close (E3) one of them; what a listener accepts inherits them. */
+/*
+ * Options every data socket has, a reset on close (E3) one of them; what a listener
+ * accepts inherits them.
+ */
 int endpoint_set_options(int fd) must_check;
 /* Closes with a reset: what is unsent is dropped. */
 void endpoint_reset_fd(int fd);

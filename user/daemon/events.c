@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/daemon.h"
 #include "kern/kern.h"
@@ -11,15 +12,19 @@
 static void refused(struct daemon *daemon, const struct sluice_event *event)
 {
 	struct watch *watch = watch_find(&daemon->watches, event->origin.cgroup);
+	static const struct sluice_address nowhere;
 	char peer[64], comm[SLUICE_COMM_LEN + 1];
+	bool has_peer = memcmp(&event->origin.peer, &nowhere, sizeof(nowhere)) != 0;
 
-	if (watch)
-		watch->refused++;
+	if (watch && event->value < ARRAY_SIZE(watch->refused))
+		watch->refused[event->value]++;
+	/* A socket that was not let be made has no peer, and a Unix one no address of this kind. */
 	settle_format_address(&event->origin.peer, peer, sizeof(peer));
 	settle_format_comm(&event->origin, comm);
-	log_info("refused %s to %s: pid %" PRIu32 " '%s' of '%s'",
-		 kern_counter_name((enum sluice_counter)event->value), peer, event->origin.pid,
-		 comm, watch ? watch->path : "a cgroup no longer watched");
+	log_info("refused %s%s%s: pid %" PRIu32 " '%s' of '%s'",
+		 kern_counter_name((enum sluice_counter)event->value), has_peer ? " to " : "",
+		 has_peer ? peer : "", event->origin.pid, comm,
+		 watch ? watch->path : "a cgroup no longer watched");
 }
 
 static void on_kern_event(void *context, const struct sluice_event *event)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,6 +72,31 @@ static int read_owner(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
+/* Whether the file at path is the open one: its holder before may have removed that. */
+static bool is_at(int fd, const char *path)
+{
+	struct stat open_one, found;
+
+	return !fstat(fd, &open_one) && !lstat(path, &found) && open_one.st_dev == found.st_dev &&
+	       open_one.st_ino == found.st_ino;
+}
+
+/* -EWOULDBLOCK: somebody else has it; the descriptor is handed out in that case too. */
+static int open_locked(const char *path, int *ret_fd)
+{
+	for (;;) {
+		int fd cleanup(fd_closep) =
+			open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		int r = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+
+		if (!r && !is_at(fd, path))
+			continue;
+		if (!r || r == -EWOULDBLOCK)
+			*ret_fd = take_fd(fd);
+		return r;
+	}
+}
+
 int instance_lock(struct instance *instance, char *error, size_t error_len)
 {
 	int r = fs_make_dir(INSTANCE_RUN_DIR, 0755);
@@ -78,12 +104,10 @@ int instance_lock(struct instance *instance, char *error, size_t error_len)
 
 	if (r)
 		return failed(r, error, error_len, "directory", INSTANCE_RUN_DIR);
-	fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return failed(-errno, error, error_len, "lock", instance->lock);
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK)
-			return failed(-errno, error, error_len, "lock", instance->lock);
+	r = open_locked(instance->lock, &fd);
+	if (r) {
+		if (r != -EWOULDBLOCK)
+			return failed(r, error, error_len, "lock", instance->lock);
 		(void)snprintf(error, error_len,
 			       "a live sluiced (pid %d) holds '%s'; stop it, or choose another "
 			       "--instance",
@@ -155,7 +179,18 @@ void instance_remove(struct instance *instance)
 	(void)!cgroup_for_each_child(instance->cgroup, remove_run, NULL);
 	(void)!cgroup_remove(instance->cgroup);
 	(void)fs_remove_dir(instance->state);
-	(void)unlink(instance->lock);
+	instance_forget(instance);
+}
+
+static bool is_known(const struct instance *instance)
+{
+	const char *const made[] = {instance->pins, instance->cgroup, instance->state,
+				    instance->socket};
+
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		if (!access(made[i], F_OK))
+			return true;
+	return false;
 }
 
 int instance_remove_dead(struct instance *instance, char *error, size_t error_len)
@@ -164,6 +199,12 @@ int instance_remove_dead(struct instance *instance, char *error, size_t error_le
 
 	if (r)
 		return r;
+	if (!is_known(instance)) {
+		log_info("nothing to remove: there is no '%s', nor another trace of it",
+			 instance->pins);
+		instance_forget(instance);
+		return 0;
+	}
 	/* What still lives in a run dies before its fence goes. */
 	(void)!cgroup_for_each_child(instance->cgroup, remove_run, NULL);
 	r = fs_is_bpffs(INSTANCE_BPFFS) ? kern_remove_pins(instance->pins, error, error_len) : 0;
@@ -172,6 +213,12 @@ int instance_remove_dead(struct instance *instance, char *error, size_t error_le
 	(void)unlink(instance->socket);
 	instance_remove(instance);
 	return 0;
+}
+
+void instance_forget(struct instance *instance)
+{
+	if (instance->lock_fd >= 0)
+		(void)unlink(instance->lock);
 }
 
 void instance_done(struct instance *instance)

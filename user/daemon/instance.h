@@ -35,7 +35,10 @@ struct instance {
 /* Fills in the names. -ENOENT: no cgroup2 mount; error has the line. */
 int instance_init(struct instance *instance, const struct options *options, char *error,
 		  size_t error_len) must_check;
-/* -EBUSY: another process holds it; error has the line, in every case. */
+/*
+ * -EBUSY: another process holds it; error has the line, in every case. The file held is
+ * the one at its path, so that no two hold it although holders remove it.
+ */
 int instance_lock(struct instance *instance, char *error, size_t error_len) must_check;
 /* Mounts bpffs, makes the cgroups, joins the daemon's own. */
 int instance_enter(struct instance *instance, char *error, size_t error_len) must_check;
@@ -43,8 +46,13 @@ int instance_enter(struct instance *instance, char *error, size_t error_len) mus
 void instance_leave(struct instance *instance);
 /* Leaves, and removes all: runs with what lives in them, stored policies, the lock. */
 void instance_remove(struct instance *instance);
-/* The same for a dead daemon's, its pins included. error has the line where it fails. */
+/*
+ * The same for a dead daemon's, its pins included; says so where there is nothing. error
+ * has the line where it fails.
+ */
 int instance_remove_dead(struct instance *instance, char *error, size_t error_len) must_check;
+/* Removes the file of the lock, where it is held; the last thing before giving it back. */
+void instance_forget(struct instance *instance);
 /* Gives the lock back. */
 void instance_done(struct instance *instance);
 

@@ -56,7 +56,7 @@ void options_print_help(void)
 		"                   when its other end closes\n"
 		"  --check          print what the kernel offers, as JSON, and exit\n"
 		"  --remove         remove what a dead daemon of this instance left, and exit\n"
-		"  --verbose        say also what is of interest only when something is wrong\n"
+		"  --verbose        say also how streams ended that were complete\n"
 		"  --version, --help\n",
 		OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX, OPTIONS_PORT_DEFAULT);
 }

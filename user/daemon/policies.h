@@ -58,7 +58,8 @@ void policies_done(struct policies *policies);
 
 /*
  * Reads a policy, or finds the one of the same text; one reference is the
- * caller's. name stands in front of the line: the file's, or "policy". -EINVAL, -EOPNOTSUPP, -EFBIG: error has the line for the operator. -ENOMEM.
+ * caller's. name stands in front of the line: the file's, or "policy". -EINVAL,
+ * -EOPNOTSUPP, -EFBIG: error has the line for the operator. -ENOMEM.
  */
 int policies_load(struct policies *policies, const char *name, const char *text, size_t len,
 		  struct loaded_policy **ret_loaded, char *error, size_t error_len) must_check;

@@ -12,8 +12,12 @@
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
+#include "kern/kern.h"
 #include "sys/clock.h"
 #include "sys/log.h"
+
+/* Of the names of counters. */
+#define FENCE_PREFIX "fence_"
 
 static const struct timeval step_interval = {.tv_usec = LIMIT_STEP_MS * 1000};
 
@@ -77,19 +81,45 @@ void run_finish(struct daemon *daemon, struct watch *watch, struct control_clien
 	run_on_step(-1, 0, daemon);
 }
 
+/* {kind: count}, of what the fence refused; "unix" for fence_unix. NULL without memory. */
+static json_t *fence_json(const struct watch *watch, uint64_t *ret_total)
+{
+	json_t *object = json_object();
+
+	*ret_total = 0;
+	for (int i = 0; object && i < _SLUICE_COUNTER_MAX; i++) {
+		const char *name = kern_counter_name((enum sluice_counter)i);
+		size_t prefix = strncmp(name, FENCE_PREFIX, strlen(FENCE_PREFIX))
+					? 0
+					: strlen(FENCE_PREFIX);
+
+		if (!watch->refused[i])
+			continue;
+		*ret_total += watch->refused[i];
+		if (json_object_set_new(object, name + prefix,
+					json_integer((json_int_t)watch->refused[i]))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
 static json_t *summary(const struct watch *watch)
 {
 	const struct stats *stats = &watch->stats;
+	uint64_t refused;
+	json_t *fence = fence_json(watch, &refused);
 
 	return json_pack(
-		"{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}}", "summary", "streams",
+		"{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}}", "summary", "streams",
 		(json_int_t)stats->streams, "complete", (json_int_t)stats->complete, "denied",
 		(json_int_t)stats->denied, "failed", (json_int_t)stats->failed, "runes_released",
 		(json_int_t)stats->runes_released, "runes_withheld",
 		(json_int_t)(stats->runes_received - stats->runes_released), "bytes_released",
 		(json_int_t)stats->bytes_released, "bytes_withheld",
 		(json_int_t)(stats->bytes_received - stats->bytes_released), "fence_refusals",
-		(json_int_t)watch->refused, "reasons", stats_reasons_json(stats));
+		(json_int_t)refused, "fence", fence, "reasons", stats_reasons_json(stats));
 }
 
 static void answer(struct daemon *daemon, struct watch *watch)

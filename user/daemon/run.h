@@ -5,8 +5,8 @@
  *
  * The end of a run, in this order: what is left of the command is killed; what it
  * had sent and policy cleared is delivered, for LIMIT_RUN_FINISH_MS at most, and
- * its peers may end their side, for LIMIT_RUN_SPENT_MS; its streams settle; the caller gets the summary; and when the cgroup is empty the
- * watch and the cgroup go.
+ * its peers may end their side, for LIMIT_RUN_SPENT_MS; its streams settle; the
+ * caller gets the summary; and when the cgroup is empty the watch and the cgroup go.
  */
 #ifndef SLUICE_DAEMON_RUN_H
 #define SLUICE_DAEMON_RUN_H

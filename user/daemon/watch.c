@@ -277,6 +277,8 @@ json_t *watch_open_ways(const struct watches *watches, const struct watch *watch
 		"netlink sockets",
 		"sockets that a process outside the cgroup hands over, or that were in flight "
 		"inside a Unix socket when it was watched",
+		"sockets that were registered with an io_uring when it was watched",
+		"sockets of processes that are moved into the cgroup later",
 	};
 	json_t *list = json_array();
 	int failed = 0;

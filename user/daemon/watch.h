@@ -23,6 +23,7 @@
 
 #include "base/macros.h"
 #include "daemon/stats.h"
+#include "sluice/abi.h"
 #include "sys/cgroup.h"
 
 struct control_client;
@@ -43,10 +44,11 @@ struct watch {
 	uint32_t number;	      /* of its policy */
 	struct loaded_policy *policy; /* NULL: not known, its streams are refused */
 	struct stats stats;
-	uint64_t open;			/* streams that have not settled */
-	uint64_t streams;		/* those that are not closed */
-	uint64_t held_bytes;		/* by its flows, and memory of their judging */
-	uint64_t refused;		/* by the fence, one a kind and second */
+	uint64_t open;	     /* streams that have not settled */
+	uint64_t streams;    /* those that are not closed */
+	uint64_t held_bytes; /* by its flows, and memory of their judging */
+	/* By the fence, one a kind and second; by enum sluice_counter. */
+	uint64_t refused[_SLUICE_COUNTER_MAX];
 	size_t held;			/* Unix sockets that its processes had before */
 	uint64_t spent_ns, deadline_ns; /* FINISHING */
 	struct control_client *owner;	/* of a run; NULL: gone */

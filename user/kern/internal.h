@@ -168,7 +168,10 @@ int kern_census_probe(void) must_check;
 bool kern_probe_unix_hooks(void);
 
 /* remove.c */
-/* Everything in the directory, in the order that keeps it closed. -EBUSY: gated sockets are left. */
+/*
+ * Everything in the directory, in the order that keeps it closed. -EBUSY: gated
+ * sockets are left.
+ */
 int kern_remove_all(const char *pin_dir);
 
 #endif

@@ -55,10 +55,16 @@ bool cgroup_is_threaded(const char *path);
 bool cgroup_is_delegated(const char *path);
 /* Kills all that lives in it and below. */
 int cgroup_kill(const char *path);
-/* Stops or continues all that lives in it and below; waits, at most timeout_ms, until it has stopped. */
+/*
+ * Stops or continues all that lives in it and below; waits, at most timeout_ms, until
+ * it has stopped.
+ */
 int cgroup_freeze(const char *path, bool frozen, unsigned int timeout_ms);
 
-/* Calls each for every process in it and below; stops where each returns other than 0, and returns that. */
+/*
+ * Calls each for every process in it and below; stops where each returns other than 0,
+ * and returns that.
+ */
 int cgroup_for_each_process(const char *path, int (*each)(void *context, pid_t pid),
 			    void *context) must_check;
 /* The same for the cgroups directly below it. */

@@ -15,7 +15,10 @@
 
 #include <syslog.h>
 
-/* Reads JOURNAL_STREAM; program is the name in front of every line. Levels above level are dropped. */
+/*
+ * Reads JOURNAL_STREAM; program is the name in front of every line. Levels above level
+ * are dropped.
+ */
 void log_open(const char *program, int level);
 
 void log_message(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));

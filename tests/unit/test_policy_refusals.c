@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy file: every refusal with its line and column, and what is just not refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/policy_text.h"
+
+struct refusal {
+	const char *text;
+	int err;
+	unsigned int line, column;
+	const char *message;
+};
+
+static void check_refusals(const struct refusal *cases, size_t count)
+{
+	struct policy_error error;
+	struct policy *policy = NULL;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		int err = policy_text_load(cases[i].text, &policy, &error);
+
+		if (err != cases[i].err || error.line != cases[i].line ||
+		    error.column != cases[i].column || !strstr(error.message, cases[i].message))
+			fail_msg("'%s' gives %d %u:%u: %s", cases[i].text, err, error.line,
+				 error.column, error.message);
+		assert_null(policy);
+		assert_null(strchr(error.message, '\n'));
+	}
+}
+
+#define V "version: 1\n"
+
+static void keys_and_words_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{"- 1\n", -EINVAL, 1, 1, "'policy' is a list here; it must be a map"},
+		{"name: x\n", -EINVAL, 1, 1, "has no 'version'"},
+		{"version: 2\n", -EINVAL, 1, 10, "allowed: 1"},
+		{"version: \"1\"\n", -EINVAL, 1, 10, "version"},
+		{"version:\n", -EINVAL, 1, 9, "version"},
+		{V "nam: x\n", -EINVAL, 2, 1, "unknown key 'nam'; allowed: version, name, mode"},
+		{V "<<: {}\n", -EINVAL, 2, 1, "unknown key '<<'"},
+		{V "name: \"a b\"\n", -EINVAL, 2, 1, "letters, digits"},
+		{V "name: \n", -EINVAL, 2, 6, "empty"},
+		{V "name: [a]\n", -EINVAL, 2, 7, "'name' is a list here; it must be a value"},
+		{V "mode: observe\n", -EOPNOTSUPP, 2, 7, "mode 'observe' is not built yet"},
+		{V "mode: off\n", -EINVAL, 2, 7, "mode 'off' is unknown; allowed: enforce"},
+		{V "safety_level: complete\n", -EOPNOTSUPP, 2, 15, "'complete' is not built yet"},
+		{V "safety_level: deferred\n", -EOPNOTSUPP, 2, 15, "'deferred' is not built yet"},
+		{V "on_deny: drop\n", -EINVAL, 2, 10, "allowed: refuse, reset"},
+		{V "opaque_bodies: pass\n", -EINVAL, 2, 16, "allowed: refuse, release"},
+		{V "join: line\n", -EINVAL, 2, 7, "allowed: stream, unit"},
+		{V "audit: {watermarks: true}\n", -EOPNOTSUPP, 2, 9, "not built yet"},
+		{V "audit: {watermarks: yes}\n", -EINVAL, 2, 21, "true or false"},
+		{V "audit: {on_full: drop}\n", -EINVAL, 2, 18, "allowed: close"},
+		{V "audit: {path: x}\n", -EINVAL, 2, 9, "unknown key 'path'"},
+		{V "output: {tasks: [x]}\n", -EOPNOTSUPP, 2, 18, "'output' are not built yet"},
+		{V "output: {}\n", -EINVAL, 2, 9, "'output' has no 'tasks'"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
+static void framings_and_extractors_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{V "framing: auto\n", -EOPNOTSUPP, 2, 10, "framing 'auto' is not built yet"},
+		{V "framing: http1\n", -EOPNOTSUPP, 2, 10,
+		 "'http1' is not built yet; allowed: ndjson"},
+		{V "framing: sse\n", -EOPNOTSUPP, 2, 10, "'sse'"},
+		{V "framing: ws\n", -EOPNOTSUPP, 2, 10, "'ws'"},
+		{V "framing: {kind: grpc}\n", -EOPNOTSUPP, 2, 17, "'grpc'"},
+		{V "framing: xml\n", -EINVAL, 2, 10, "framing 'xml' is unknown"},
+		{V "framing: {type: u8}\n", -EINVAL, 2, 10, "has no 'kind'"},
+		{V "framing: [ndjson]\n", -EINVAL, 2, 10, "a value or a map"},
+		{V "framing: lenprefix\n", -EINVAL, 2, 10, "needs its type"},
+		{V "framing: sentinel\n", -EINVAL, 2, 10, "needs its bytes"},
+		{V "framing: {kind: ndjson, hex: 00}\n", -EINVAL, 2, 25, "unknown key 'hex'"},
+		{V "framing: {kind: lenprefix}\n", -EINVAL, 2, 10, "has no 'type'"},
+		{V "framing: {kind: lenprefix, type: u24}\n", -EINVAL, 2, 34, "u8, u16, u32, u64"},
+		{V "framing: {kind: lenprefix, type: u8, endian: middle}\n", -EINVAL, 2, 46, "big"},
+		{V "framing: {kind: lenprefix, type: varint, endian: big}\n", -EINVAL, 2, 42,
+		 "varint"},
+		{V "framing: {kind: lenprefix, type: u8, includes_header: 1}\n", -EINVAL, 2, 55,
+		 "true"},
+		{V "framing: {kind: sentinel, hex: \"\"}\n", -EINVAL, 2, 32, "1 to 64 bytes"},
+		{V "framing: {kind: sentinel, hex: \"0d0\"}\n", -EINVAL, 2, 32, "two digits each"},
+		{V "framing: {kind: sentinel, hex: \"0x0a\"}\n", -EINVAL, 2, 32, "hexadecimal"},
+		{V "extract: openai_chat\n", -EOPNOTSUPP, 2, 10, "'openai_chat' is not built yet"},
+		{V "extract: anthropic\n", -EOPNOTSUPP, 2, 10, "'anthropic'"},
+		{V "extract: mcp\n", -EOPNOTSUPP, 2, 10, "'mcp'"},
+		{V "extract: text\n", -EINVAL, 2, 10, "allowed: auto, raw, path:"},
+		{V "extract: \"path:\"\n", -EINVAL, 2, 10, "member names"},
+		{V "extract: \"path:a..b\"\n", -EINVAL, 2, 10, "member names"},
+		{V "extract: \"path:.a\"\n", -EINVAL, 2, 10, "member names"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
+#define D V "destinations:\n  - "
+
+static void destinations_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{D "x\n", -EINVAL, 3, 5, "'destination' is a value here"},
+		{D "{match: \"*:1\"}\n", -EINVAL, 3, 5, "has no 'action'"},
+		{D "{action: deny}\n", -EINVAL, 3, 5, "has no 'match'"},
+		{D "{match: \"*:1\", action: drop}\n", -EINVAL, 3, 28,
+		 "allowed: mediate, pass, deny"},
+		{D "{match: \"*:1\", action: deny, port: 1}\n", -EINVAL, 3, 34,
+		 "unknown key 'port'"},
+		{D "{match: \"*:1\", action: mediate}\n", -EOPNOTSUPP, 3, 5, "framing 'auto'"},
+		{D "{match: \"*:1\", action: mediate, framing: auto}\n", -EOPNOTSUPP, 3, 46,
+		 "'auto'"},
+		{D "{match: \"*:1\", action: pass, tls: true}\n", -EOPNOTSUPP, 3, 34,
+		 "'tls: true'"},
+		{D "{match: \"*:1\", action: pass, tls: 1}\n", -EINVAL, 3, 39, "true or false"},
+		{D "{match: \"*:1\", action: pass, framing: ndjson}\n", -EINVAL, 3, 34,
+		 "action pass"},
+		{D "{match: \"*:1\", action: deny, join: unit}\n", -EINVAL, 3, 34, "action deny"},
+		{D "{match: \"*:1\", action: mediate, framing: ndjson, join: unit}\n", -EINVAL, 3,
+		 54, "'join' goes with"},
+		{D "{match: \"api.example.com:443\", action: deny}\n", -EOPNOTSUPP, 3, 13,
+		 "name rule ('api.example.com') is not built yet"},
+		{D "{match: \"*.example.com:443\", action: deny}\n", -EOPNOTSUPP, 3, 13,
+		 "name rule"},
+		{D "{match: \"10.0.0.1\", action: deny}\n", -EINVAL, 3, 13, "ADDRESS:PORT"},
+		{D "{match: \":80\", action: deny}\n", -EINVAL, 3, 13, "ADDRESS:PORT"},
+		{D "{match: \"*:80-90\", action: deny}\n", -EINVAL, 3, 13,
+		 "one number from 1 to 65535"},
+		{D "{match: \"*:0\", action: deny}\n", -EINVAL, 3, 13, "one number from 1"},
+		{D "{match: \"*:65536\", action: deny}\n", -EINVAL, 3, 13, "one number from 1"},
+		{D "{match: \"10.0.0.1/8:*\", action: deny}\n", -EINVAL, 3, 13, "bits set beyond"},
+		{D "{match: \"[2001:db8::1]/64:*\", action: deny}\n", -EINVAL, 3, 13,
+		 "bits set beyond"},
+		{D "{match: \"10.0.0.0/33:*\", action: deny}\n", -EINVAL, 3, 13, "0 to 32"},
+		{D "{match: \"[2001::]/129:*\", action: deny}\n", -EINVAL, 3, 13, "0 to 128"},
+		{D "{match: \"10.0.0.0/:*\", action: deny}\n", -EINVAL, 3, 13, "0 to 32"},
+		{D "{match: \"10.0.0:*\", action: deny}\n", -EINVAL, 3, 13, "is no address"},
+		{D "{match: \"2001:db8::1:80\", action: deny}\n", -EINVAL, 3, 13, "is no address"},
+		{D "{match: \"[10.0.0.1]:80\", action: deny}\n", -EINVAL, 3, 13, "is no address"},
+		{D "{match: \"[::/8]/8:80\", action: deny}\n", -EINVAL, 3, 13, "is no address"},
+		{D "{match: \"[::]/0:*\", action: deny}\n", -EINVAL, 3, 13,
+		 "every IPv4 address too"},
+		{D "{match: \"[::]/80:*\", action: deny}\n", -EINVAL, 3, 13,
+		 "every IPv4 address too"},
+		{D "{match: \"169.254.169.254:80\", action: pass}\n", -EINVAL, 3, 13,
+		 "always denied"},
+		{D "{match: \"*:1\", action: deny}\n  - {match: \"*:1\", action: pass}\n", -EINVAL,
+		 4, 13, "says again"},
+	};
+	struct policy *policy;
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+	policy = policy_text_load_good(D "{match: \"0.0.0.0/0:*\", action: deny}\n");
+	assert_non_null(policy_text_match(policy, "1.2.3.4:5"));
+	assert_null(policy_text_match(policy, "[2001::1]:5"));
+	policy_unref(policy);
+	policy = policy_text_load_good(D "{match: \"*:*\", action: deny}\n");
+	assert_non_null(policy_text_match(policy, "[2001::1]:5"));
+	policy_unref(policy);
+}
+
+static void the_number_of_destinations_is_bounded(void **state)
+{
+	char *text = malloc(64 + 64 * (POLICY_DESTINATIONS_MAX + 1)), *at;
+	struct policy_error error;
+	struct policy *policy = NULL;
+	unsigned int count, i;
+
+	(void)state;
+	assert_non_null(text);
+	for (count = POLICY_DESTINATIONS_MAX; count <= POLICY_DESTINATIONS_MAX + 1; count++) {
+		at = text + sprintf(text, V "destinations:\n");
+		for (i = 0; i < count; i++)
+			at += sprintf(at, "  - {match: \"*:%u\", action: deny}\n", i + 1);
+		if (count == POLICY_DESTINATIONS_MAX) {
+			policy_unref(policy_text_load_good(text));
+			continue;
+		}
+		assert_int_equal(policy_text_load(text, &policy, &error), -EINVAL);
+		assert_non_null(strstr(error.message, "more than 120 destinations"));
+	}
+	free(text);
+}
+
+#define T V "tasks:\n  t: "
+
+static void tasks_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{T "{kind: regex, patterns: [x]}\n", -EOPNOTSUPP, 3, 13,
+		 "'regex' is not built yet"},
+		{T "{kind: builtin, name: x}\n", -EOPNOTSUPP, 3, 13, "'builtin' is not built yet"},
+		{T "{kind: interceptor, url: x}\n", -EOPNOTSUPP, 3, 13,
+		 "'interceptor' is not built"},
+		{T "{kind: magic}\n", -EINVAL, 3, 13, "allowed: terms"},
+		{T "{terms: [x]}\n", -EINVAL, 3, 3, "task 't' has no 'kind'"},
+		{T "[x]\n", -EINVAL, 3, 6, "task 't' must be a map"},
+		{T "{kind: terms}\n", -EINVAL, 3, 6, "'t' has no 'terms'"},
+		{T "{kind: terms, terms: []}\n", -EINVAL, 3, 27, "1 to 100000 terms"},
+		{T "{kind: terms, terms: x}\n", -EINVAL, 3, 27, "must be a list"},
+		{T "{kind: terms, terms: [a, \"\"]}\n", -EINVAL, 3, 31, "a term must not be empty"},
+		{T "{kind: terms, terms: [a, ]}\n  u: {kind: terms, terms: [~]}\n", -EINVAL, 4, 28,
+		 "null"},
+		{T "{kind: terms, terms: [[a]]}\n", -EINVAL, 3, 28, "not a list"},
+		{T "{kind: terms, terms: [a, \"\\u200b\"], fold: [ignorable]}\n", -EINVAL, 3, 31,
+		 "after folding"},
+		{T "{kind: terms, terms: [a], fold: [upper]}\n", -EINVAL, 3, 39,
+		 "casefold, nfkc, nfc"},
+		{T "{kind: terms, terms: [a], fold: [nfc, nfc]}\n", -EINVAL, 3, 44, "twice"},
+		{T "{kind: terms, terms: [a], warn_only: true}\n", -EOPNOTSUPP, 3, 32,
+		 "not built yet"},
+		{T "{kind: terms, terms: [a], span: 1}\n", -EINVAL, 3, 32, "unknown key 'span'"},
+		{V "tasks:\n  \"a b\": {kind: terms, terms: [a]}\n", -EINVAL, 3, 3, "letters"},
+		{V "request: {tasks: [x]}\n", -EINVAL, 2, 19, "task 'x' is not defined"},
+		{V "request: {tasks: x}\n", -EINVAL, 2, 18, "must be a list"},
+		{V "response: {task: [x]}\n", -EINVAL, 2, 12, "unknown key 'task'"},
+		{T "{kind: terms, terms: [a]}\nresponse: {tasks: [t, t]}\n", -EINVAL, 4, 23,
+		 "twice"},
+	};
+	struct policy *policy;
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+	/* Defined and not used is allowed. */
+	policy = policy_text_load_good(T "{kind: terms, terms: [a, yes, 1.5]}\n");
+	assert_int_equal(policy->task_count, 1);
+	assert_int_equal(policy->track_task_count[SESSION_REQUEST], 0);
+	policy_unref(policy);
+}
+
+static void many_terms_are_taken(void **state)
+{
+	char *text = malloc(POLICY_TERMS_MAX * 16 + 256), *at;
+	struct policy_error error;
+	struct policy *policy;
+	unsigned int i;
+
+	(void)state;
+	assert_non_null(text);
+	at = text + sprintf(text, V "tasks:\n  t:\n    kind: terms\n    terms:\n");
+	for (i = 0; i < POLICY_TERMS_MAX; i++)
+		at += sprintf(at, "    - t%u\n", i);
+	policy = policy_text_load_good(text);
+	assert_int_equal(policy->tasks[0].term_count, POLICY_TERMS_MAX);
+	policy_unref(policy);
+	policy = NULL;
+	(void)sprintf(at, "    - last\n");
+	assert_int_equal(policy_text_load(text, &policy, &error), -EINVAL);
+	assert_non_null(strstr(error.message, "1 to 100000 terms"));
+	free(text);
+}
+
+static void what_lies_outside_is_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{V "dns: on\n", -EINVAL, 2, 6, "allowed: resolvers, any, deny"},
+		{V "dns: any\nresolvers: [1.1.1.1]\n", -EINVAL, 3, 1, "'dns: resolvers' alone"},
+		{V "resolvers: []\n", -EINVAL, 2, 12, "1 to 16 resolvers"},
+		{V "resolvers: [\"1.1.1.1:53\"]\n", -EINVAL, 2, 13, "is no address"},
+		{V "resolvers: [dns.example]\n", -EINVAL, 2, 13, "is no address"},
+		{V "resolvers: [1.1.1.1, 1.1.1.1]\n", -EINVAL, 2, 22, "twice"},
+		{V "unix: [run/x]\n", -EINVAL, 2, 8, "'/PATH' or '@ABSTRACT'"},
+		{V "unix: [/]\n", -EINVAL, 2, 8, "'/PATH' or '@ABSTRACT'"},
+		{V "unix: [/a, /a]\n", -EINVAL, 2, 12, "twice"},
+		{V "unix: /a\n", -EINVAL, 2, 7, "must be a list"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
+#define L V "limits: "
+
+static void limits_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{L "{hold_s: 1}\n", -EINVAL, 2, 10, "unknown key 'hold_s'; allowed: eager_bytes"},
+		{L "{hold_timeout_s: 0}\n", -EINVAL, 2, 26, "from 1 to 86400"},
+		{L "{hold_timeout_s: 86401}\n", -EINVAL, 2, 26, "from 1 to 86400"},
+		{L "{hold_timeout_s: -1}\n", -EINVAL, 2, 26, "whole number"},
+		{L "{hold_timeout_s: 1.5}\n", -EINVAL, 2, 26, "whole number"},
+		{L "{hold_timeout_s: \"1\"}\n", -EINVAL, 2, 26, "whole number"},
+		{L "{hold_timeout_s: 18446744073709551617}\n", -EINVAL, 2, 26, "whole number"},
+		{L "{hold_timeout_s: }\n", -EINVAL, 2, 26, "whole number"},
+		{L "{eager_bytes: 1}\n", -EINVAL, 2, 23, "needs 'on_deny: reset'"},
+		{V "on_deny: reset\nlimits: {eager_bytes: 16777217}\n", -EINVAL, 3, 23, "16777216"},
+		{L "{max_message_bytes: 67108737}\n", -EINVAL, 2, 9, "plus at least 128"},
+		{L "{hold_bytes_total: 67108863}\n", -EINVAL, 2, 9, "smaller than"},
+		{V "on_deny: reset\nlimits: {eager_bytes: 8192, max_message_bytes: 1, "
+		   "hold_bytes_per_flow: 4096}\n",
+		 -EINVAL, 3, 23, "larger than 'hold_bytes_per_flow'"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+	policy_unref(policy_text_load_good(L "{max_message_bytes: 67108736}\n"));
+	policy_unref(policy_text_load_good(L "{hold_bytes_total: 67108864}\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_and_words_are_checked),
+		cmocka_unit_test(framings_and_extractors_are_checked),
+		cmocka_unit_test(destinations_are_checked),
+		cmocka_unit_test(the_number_of_destinations_is_bounded),
+		cmocka_unit_test(tasks_are_checked),
+		cmocka_unit_test(many_terms_are_taken),
+		cmocka_unit_test(what_lies_outside_is_checked),
+		cmocka_unit_test(limits_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
