@@ -287,7 +287,9 @@ def handler(number, frame):
     os._exit(9)
 signal.signal(getattr(signal, name), handler)
 print("ready", flush=True)
-time.sleep(20)
+# Short sleeps: a signal between Python's last look and a long one would wait for its end.
+for _ in range(400):
+    time.sleep(0.05)
 '''
     daemon = bench.daemon()
     for name in ('SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1'):
