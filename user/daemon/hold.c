@@ -17,7 +17,7 @@ struct hold_chunk {
 #define HEADER 32u
 _Static_assert(offsetof(struct hold_chunk, bytes) <= HEADER, "chunks fill whole pages");
 
-static const uint32_t rooms[] = {4096u - HEADER, (128u << 10) - HEADER, (2u << 20) - HEADER};
+static const uint32_t rooms[] = {4096u - HEADER, (128u << 10) - HEADER, (4u << 20) - HEADER};
 /* Free chunks that are kept for the next read. */
 static const size_t kept[] = {1024, 8, 2};
 _Static_assert(ARRAY_SIZE(rooms) == _HOLD_CLASS_MAX, "every class has a size");

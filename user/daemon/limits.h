@@ -53,7 +53,7 @@
 /* One read of a callback; a flow that has more waits for its next turn. */
 #define LIMIT_READ_BUDGET (4u << 20)
 /* A relayed flow stops reading when this much waits for its receiver. */
-#define LIMIT_RELAY_HOLD (2u << 20)
+#define LIMIT_RELAY_HOLD (4u << 20)
 /* Memory of the judging of a flow that does not count as held. */
 #define LIMIT_JUDGING_FREE (16u << 10)
 /* Units framed but not yet cleared, per flow. */
