@@ -44,6 +44,54 @@ for family, near, far, port in ((socket.AF_INET, "127.0.0.1", "192.0.2.99", int(
 print(json.dumps(out), flush=True)
 '''
 
+# Sends pages of a file, which it goes on changing, and tells what each stream came to.
+PAGES_AGENT = r'''
+import mmap, os, socket, sys, tempfile, threading
+clean = b'{"t":"a clean line"}\n' * 200
+dirty = clean.replace(b"clean line", b"forbidden ")
+file = tempfile.TemporaryFile()
+file.write(clean)
+file.flush()
+pages, over = mmap.mmap(file.fileno(), len(clean)), threading.Event()
+def change():
+    while not over.is_set():
+        pages[:] = dirty
+        pages[:] = clean
+thread = threading.Thread(target=change)
+thread.start()
+for way in range(60):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as s:
+        try:
+            if way % 3 == 0:
+                os.sendfile(s.fileno(), file.fileno(), 0, len(clean))
+            elif way % 3 == 1:
+                read_end, write_end = os.pipe()
+                moved = os.splice(file.fileno(), write_end, len(clean), offset_src=0)
+                os.splice(read_end, s.fileno(), moved)
+                os.close(read_end)
+                os.close(write_end)
+            else:
+                s.setsockopt(socket.SOL_SOCKET, 60, 1)  # SO_ZEROCOPY
+                s.sendmsg([pages], [], 0x4000000)  # MSG_ZEROCOPY
+            s.shutdown(socket.SHUT_WR)
+            s.settimeout(5)
+            while s.recv(4096):
+                pass
+        except OSError:
+            pass  # denied: the pages were the changed ones
+over.set()
+thread.join()
+'''
+
+EAGER = '''\
+version: 1
+name: eager
+framing: ndjson
+extract: "path:t"
+on_deny: reset
+limits: {eager_bytes: 65536}
+'''
+
 BECOME_NOBODY = 'import os; os.setgid(%d); os.setuid(%d)\n' % (NOBODY, NOBODY)
 
 FLOOD_AGENT = r'''
@@ -231,6 +279,48 @@ def closed_and_forgotten(bench):
     agent.communicate(b'', timeout=20)
 
 
+def upstream_never_answers(bench):
+    """a peer that never answers: a reset at the connect timeout, and nothing left before"""
+    wire = Wire(bench)
+    daemon = bench.daemon()
+    done = daemon.agent('''
+import socket
+s = socket.create_connection(("192.0.2.99", 80), 5)
+s.sendall(b"LEAKED-BYTES\\n")
+s.settimeout(20)
+try:
+    print(s.recv(1))
+except OSError as error:
+    print(type(error).__name__)
+''', seconds=40)
+    equal(done.stdout, b'ConnectionResetError\n', 'what the agent saw; %r' % done.stderr)
+    equal(daemon.status()['reasons'], {'upstream_timeout': 1}, 'reasons')
+    wire.check_silent('of a stream without a peer')
+
+
+def pages_change_under_the_judge(bench):
+    """pages that change while they are sent: what is judged is what arrives"""
+    daemon, server = bench.daemon(), bench.server()
+    done = daemon.agent(PAGES_AGENT, server.port)
+    equal(done.returncode, 0, 'exit status; %r' % done.stderr)
+    status = daemon.status()
+    equal(status['streams']['total'], 60, 'streams')
+    check(status['streams']['denied'] > 0, 'no stream was denied: the pages never changed in time')
+    for number in range(len(server.connections)):
+        data = bytes(server.ended(number).data)
+        check(b'forbidden' not in data, 'stream %d brought what was refused', number)
+        check(not data or data.endswith(b'\n'), 'stream %d was cut inside a unit', number)
+
+
+def eager_writing_stays_at_home(bench):
+    """eager writing is refused outside the initial network namespace"""
+    daemon = bench.daemon(EAGER, start=False)
+    done = bench.run(daemon.arguments(), seconds=20)
+    equal(done.returncode, 1, 'exit status')
+    check(b'eager_bytes' in done.stderr and b'initial' in done.stderr, '%r', done.stderr)
+    check(not os.path.exists(daemon.pins), 'pins were left')
+
+
 def delegated_is_declared(bench):
     """a cgroup that its processes can leave is watched with a warning, any other without"""
     daemon, above = bench.daemon(), bench.cgroup('above')
@@ -255,4 +345,5 @@ if __name__ == '__main__':
     if os.geteuid() == 0:
         ip('link', 'set', 'lo', 'up')
     main([device_of_a_run, device_of_a_watched_cgroup, options_are_refused, flood_is_paced,
+          upstream_never_answers, pages_change_under_the_judge, eager_writing_stays_at_home,
           name_is_no_escape, closed_and_forgotten, delegated_is_declared])
