@@ -402,3 +402,22 @@ int harness_run_tests(const char *name, const struct CMUnitTest *tests, size_t c
 	clean_up(pid);
 	return status;
 }
+
+int harness_reopen(struct harness *harness, char error[static HARNESS_ERROR])
+{
+	const struct kern_options options = {
+		.pin_dir = harness->pins,
+		.daemon_cgroup = harness->daemon_cgroup,
+		.listen_port = HARNESS_PORT,
+	};
+	struct kern *kern = NULL;
+	int r;
+
+	error[0] = '\0';
+	r = kern_open(&options, &kern, error, HARNESS_ERROR);
+	if (r == 0)
+		harness->kern = kern;
+	else
+		assert_null(kern);
+	return r;
+}

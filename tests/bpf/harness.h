@@ -117,6 +117,12 @@ void steered_open(struct harness *harness, struct steered *steered, int family, 
 		  uint16_t port);
 void steered_close(struct steered *steered);
 
+#define HARNESS_ERROR 256u
+/* Opens the harness's pins again, as its daemon would; on failure there is no kern. */
+int harness_reopen(struct harness *harness, char error[static HARNESS_ERROR]);
+/* Connects a socket of the agent's once and closes it; 0 or -errno. */
+int harness_connect(struct harness *harness, int family, const char *text, uint16_t port);
+
 uint64_t harness_counter(struct harness *harness, enum sluice_counter counter);
 /* Writes a sysctl, "net/ipv4/…". */
 void harness_sysctl(const char *name, const char *value);

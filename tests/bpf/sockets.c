@@ -242,3 +242,13 @@ void steered_close(struct steered *steered)
 	(void)close(steered->agent);
 	(void)close(steered->accepted);
 }
+
+int harness_connect(struct harness *harness, int family, const char *text, uint16_t port)
+{
+	int fd = helper_socket(&harness->agent, family, SOCK_STREAM, 0), r;
+
+	assert_true(fd >= 0);
+	r = socket_connect(fd, text, port);
+	(void)close(fd);
+	return r;
+}

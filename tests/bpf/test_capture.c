@@ -67,16 +67,6 @@ static void test_v4_mapped_is_steered(void **state)
 	check_captured(*state, AF_INET6, "::ffff:203.0.113.9", "[::ffff:203.0.113.9]:443");
 }
 
-static int agent_connect(struct harness *harness, int family, const char *text, uint16_t port)
-{
-	int fd = helper_socket(&harness->agent, family, SOCK_STREAM, 0), r;
-
-	assert_true(fd >= 0);
-	r = socket_connect(fd, text, port);
-	(void)close(fd);
-	return r;
-}
-
 /* A socket that is connected again answers for where it is now, not for where it was. */
 static void test_origin_is_new_on_every_connect(void **state)
 {
@@ -319,7 +309,7 @@ static void test_marks_are_told(void **state)
 	steered_close(&steered);
 	/* Refusals of one kind: the first in a second, and so two where a second ends meanwhile. */
 	for (i = 0; i < 20; i++)
-		assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", HARNESS_PORT),
+		assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", HARNESS_PORT),
 				 -EPERM);
 	(void)kern_events_consume(harness->kern, see, &seen);
 	assert_true(seen.refused == 1 || seen.refused == 2);

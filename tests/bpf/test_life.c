@@ -77,25 +77,6 @@ static void daemon_kill(pid_t pid)
 	assert_int_equal(harness_wait(pid), 128 + SIGKILL);
 }
 
-static int try_open(struct harness *harness, char error[256])
-{
-	const struct kern_options options = {
-		.pin_dir = harness->pins,
-		.daemon_cgroup = harness->daemon_cgroup,
-		.listen_port = HARNESS_PORT,
-	};
-	struct kern *kern = NULL;
-	int r;
-
-	error[0] = '\0';
-	r = kern_open(&options, &kern, error, 256);
-	if (r == 0)
-		harness->kern = kern;
-	else
-		assert_null(kern);
-	return r;
-}
-
 static __u32 link_id(struct harness *harness, const char *name)
 {
 	struct bpf_link_info info = {0};
@@ -251,7 +232,7 @@ static void test_pins_of_a_live_daemon_are_refused(void **state)
 
 	pid = daemon_start(harness, harness->daemon_cgroup, &peer);
 	(void)snprintf(pid_text, sizeof(pid_text), "%d", (int)pid);
-	assert_int_equal(try_open(harness, error), -EBUSY);
+	assert_int_equal(harness_reopen(harness, error), -EBUSY);
 	assert_non_null(strstr(error, pid_text));
 	error[0] = '\0';
 	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), -EBUSY);

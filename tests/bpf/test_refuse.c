@@ -10,29 +10,19 @@
 
 #include "bpf/harness.h"
 
-static int agent_connect(struct harness *harness, int family, const char *text, uint16_t port)
-{
-	int fd = helper_socket(&harness->agent, family, SOCK_STREAM, 0), r;
-
-	assert_true(fd >= 0);
-	r = socket_connect(fd, text, port);
-	(void)close(fd);
-	return r;
-}
-
 static void test_own_listener_is_refused(void **state)
 {
 	struct harness *harness = *state;
 
-	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", HARNESS_PORT), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET, "0.0.0.0", HARNESS_PORT), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::1", HARNESS_PORT), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::", HARNESS_PORT), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:127.0.0.1", HARNESS_PORT),
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", HARNESS_PORT), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "0.0.0.0", HARNESS_PORT), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::1", HARNESS_PORT), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::", HARNESS_PORT), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:127.0.0.1", HARNESS_PORT),
 			 -EPERM);
 	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_LISTENER_PORT), 5);
 	/* Elsewhere it is a port as any other. */
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", HARNESS_PORT), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", HARNESS_PORT), 0);
 }
 
 static struct sluice_rule rule(const char *text, uint8_t prefix, uint16_t port, uint8_t action)
@@ -61,31 +51,31 @@ static void test_first_matching_rule_decides(void **state)
 	};
 
 	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "10.1.2.3", 443), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "10.1.2.3", 80), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET, "10.2.2.3", 443), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:10.2.2.3", 443), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "9.255.255.255", 443), 0);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:8000::1", 443), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:ffff::1", 443), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8:7fff::1", 443), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.7", 443), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.6", 443), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "192.0.2.6", 25), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 25), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "10.1.2.3", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "10.1.2.3", 80), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "10.2.2.3", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:10.2.2.3", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "11.0.0.1", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "9.255.255.255", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8:8000::1", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8:ffff::1", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8:7fff::1", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "192.0.2.7", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "192.0.2.6", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "192.0.2.6", 25), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8::1", 25), -EPERM);
 	/* The unspecified address is another name of loopback. */
-	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", 80), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET, "0.0.0.0", 80), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:0.0.0.0", 80), -EPERM);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", 80), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "0.0.0.0", 80), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:0.0.0.0", 80), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::", 80), 0);
 	assert_true(harness_counter(harness, SLUICE_COUNT_REFUSED_DENIED) >= 11);
 	/* A cleared policy denies, and one of no rules does not. */
 	kern_policy_clear(harness->kern, HARNESS_POLICY);
-	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
 	policy = (struct sluice_policy){0};
 	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "10.2.2.3", 443), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "10.2.2.3", 443), 0);
 }
 
 static void test_the_last_rule_counts(void **state)
@@ -98,7 +88,7 @@ static void test_the_last_rule_counts(void **state)
 		policy.rules[i] = rule("::ffff:192.0.2.1", 128, 1, SLUICE_RULE_DENY);
 	policy.rules[i] = rule("::", 0, 0, SLUICE_RULE_DENY);
 	assert_int_equal(kern_policy_set(harness->kern, HARNESS_POLICY, &policy, NULL, 0), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
+	assert_int_equal(harness_connect(harness, AF_INET, "11.0.0.1", 443), -EPERM);
 	assert_int_equal(kern_policy_set(harness->kern, 0, &policy, NULL, 0), -EINVAL);
 	assert_int_equal(kern_policy_set(harness->kern, SLUICE_POLICIES, &policy, NULL, 0),
 			 -EINVAL);
@@ -114,14 +104,14 @@ static void test_only_the_daemons_listener_is_steered_to(void **state)
 
 	(void)close(harness->listener[0]);
 	harness->listener[0] = -1;
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8::1", 80), 0);
 
 	squatter = helper_socket(&harness->outside, AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(setsockopt(squatter, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
 	assert_int_equal(bind(squatter, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(listen(squatter, 1), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
 	assert_int_equal(socket_accept(squatter), -ETIMEDOUT);
 	(void)close(squatter);
 
@@ -130,7 +120,7 @@ static void test_only_the_daemons_listener_is_steered_to(void **state)
 	assert_int_equal(setsockopt(unmarked, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
 	assert_int_equal(bind(unmarked, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(listen(unmarked, 1), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), -ECONNREFUSED);
 	(void)close(unmarked);
 	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_LISTENER), 3);
 }
@@ -141,13 +131,13 @@ static void test_without_a_route_there_is_none(void **state)
 
 	assert_int_equal(kern_route_set(harness->kern, AF_INET6, false), 0);
 	assert_int_equal(kern_route_set(harness->kern, AF_INET6, false), 0);
-	assert_int_equal(agent_connect(harness, AF_INET6, "2001:db8::1", 80), -ENETUNREACH);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::ffff:203.0.113.1", 80), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), 0);
-	assert_int_equal(agent_connect(harness, AF_INET6, "::1", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8::1", 80), -ENETUNREACH);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:203.0.113.1", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::1", 80), 0);
 	assert_int_equal(kern_route_set(harness->kern, AF_INET, false), 0);
-	assert_int_equal(agent_connect(harness, AF_INET, "203.0.113.1", 80), -ENETUNREACH);
-	assert_int_equal(agent_connect(harness, AF_INET, "127.0.0.1", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), -ENETUNREACH);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", 80), 0);
 	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_ROUTE), 2);
 }
 

@@ -14,25 +14,6 @@
 
 #include "bpf/harness.h"
 
-static int try_open(struct harness *harness, char error[256])
-{
-	const struct kern_options options = {
-		.pin_dir = harness->pins,
-		.daemon_cgroup = harness->daemon_cgroup,
-		.listen_port = HARNESS_PORT,
-	};
-	struct kern *kern = NULL;
-	int r;
-
-	error[0] = '\0';
-	r = kern_open(&options, &kern, error, 256);
-	if (r == 0)
-		harness->kern = kern;
-	else
-		assert_null(kern);
-	return r;
-}
-
 static void test_two_daemons_that_start_at_once(void **state)
 {
 	struct harness *harness = *state;
@@ -44,10 +25,10 @@ static void test_two_daemons_that_start_at_once(void **state)
 	harness->kern = NULL;
 	fd = open(harness->pins, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(try_open(harness, error), -EBUSY);
+	assert_int_equal(harness_reopen(harness, error), -EBUSY);
 	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), -EBUSY);
 	(void)close(fd);
-	assert_int_equal(try_open(harness, error), 0);
+	assert_int_equal(harness_reopen(harness, error), 0);
 }
 
 static void test_pins_of_another_abi_are_refused(void **state)
@@ -66,7 +47,7 @@ static void test_pins_of_another_abi_are_refused(void **state)
 	assert_int_equal(config.owner_pid, 0);
 	config.abi = SLUICE_ABI_VERSION + 1;
 	assert_int_equal(bpf_map_update_elem(fd, &zero, &config, BPF_ANY), 0);
-	assert_int_equal(try_open(harness, error), -EPROTO);
+	assert_int_equal(harness_reopen(harness, error), -EPROTO);
 	assert_non_null(strstr(error, "sluiced --remove"));
 	/* The cgroup is watched as it was. */
 	assert_int_equal(helper_socket(&harness->agent, AF_INET, SOCK_RAW, 1), -EPERM);
@@ -80,11 +61,11 @@ static void test_pins_of_another_abi_are_refused(void **state)
 	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "routes", 16, 8, 64, NULL);
 	assert_int_equal(bpf_obj_pin(fd, path), 0);
 	(void)close(fd);
-	assert_int_equal(try_open(harness, error), -EPROTO);
+	assert_int_equal(harness_reopen(harness, error), -EPROTO);
 	assert_non_null(strstr(error, "routes"));
 	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), 0);
 	assert_int_equal(access(harness->pins, F_OK), -1);
-	assert_int_equal(try_open(harness, error), 0);
+	assert_int_equal(harness_reopen(harness, error), 0);
 }
 
 static void test_unfinished_pins_are_cleared(void **state)
@@ -98,7 +79,7 @@ static void test_unfinished_pins_are_cleared(void **state)
 	harness->kern = NULL;
 	(void)snprintf(path, sizeof(path), "%s/config", harness->pins);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(try_open(harness, error), 0);
+	assert_int_equal(harness_reopen(harness, error), 0);
 	/* Nothing of before is left. */
 	fd = helper_socket(&harness->agent, AF_INET, SOCK_RAW, 1);
 	assert_true(fd >= 0);
@@ -129,7 +110,7 @@ static void open_unprivileged(void *context)
 		drop_capabilities();
 	else if (setgid(65534) < 0 || setuid(65534) < 0)
 		_exit(99);
-	r = try_open(unprivileged->harness, error);
+	r = harness_reopen(unprivileged->harness, error);
 	_exit(r == -EPERM && strstr(error, "root") && !strchr(error, '\n') ? 0 : 1);
 }
 
@@ -174,7 +155,7 @@ static void test_a_start_that_fails_leaves_nothing(void **state)
 
 	/* The last hook of the gate will not have another beside it. */
 	assert_int_equal(bpf_prog_attach(program, fd, BPF_CGROUP_INET_SOCK_CREATE, 0), 0);
-	assert_int_equal(try_open(harness, error), -EPERM);
+	assert_int_equal(harness_reopen(harness, error), -EPERM);
 	assert_non_null(strstr(error, harness->daemon_cgroup));
 	assert_int_equal(programs_at(harness->daemon_cgroup, BPF_CGROUP_INET_EGRESS), 0);
 	assert_int_equal(programs_at(harness->daemon_cgroup, BPF_CGROUP_SOCK_OPS), 0);
@@ -187,14 +168,14 @@ static void test_a_start_that_fails_leaves_nothing(void **state)
 	memcpy(pins, harness->pins, sizeof(pins));
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/pins", harness->dir);
 	(void)snprintf(harness->pins, sizeof(harness->pins), "%s/main", elsewhere);
-	assert_int_equal(try_open(harness, error), -EOPNOTSUPP);
+	assert_int_equal(harness_reopen(harness, error), -EOPNOTSUPP);
 	assert_non_null(strstr(error, "mount -t bpf"));
 	assert_int_equal(access(elsewhere, F_OK), -1);
 	(void)snprintf(harness->pins, sizeof(harness->pins), "%s/bpf/a.b", harness->dir);
-	assert_int_equal(try_open(harness, error), -EINVAL);
+	assert_int_equal(harness_reopen(harness, error), -EINVAL);
 	assert_non_null(strstr(error, "dot"));
 	memcpy(harness->pins, pins, sizeof(pins));
-	assert_int_equal(try_open(harness, error), 0);
+	assert_int_equal(harness_reopen(harness, error), 0);
 }
 
 static uint64_t capture_one(struct harness *harness)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
 #include <unicode/uspoof.h>
@@ -13,6 +15,7 @@
 #include <unicode/utf16.h>
 
 #include "base/macros.h"
+#include "core/fold.h"
 #include "core/terms.h"
 
 #define SPACE 8192
@@ -160,4 +163,19 @@ struct terms *fold_terms_new(const char *const *list, size_t count, unsigned int
 
 	assert_int_equal(terms_new(list, count, steps, &bad, &terms), 0);
 	return terms;
+}
+
+bool folds_to_itself(unsigned int steps, const char *term)
+{
+	struct fold *fold = NULL;
+	uint8_t *again = NULL;
+	size_t len = 0;
+	bool same;
+
+	assert_int_equal(fold_new(steps, &fold), 0);
+	assert_int_equal(fold_text(fold, (const uint8_t *)term, strlen(term), &again, &len), 0);
+	same = len == strlen(term) && !memcmp(again, term, len);
+	free(again);
+	fold_free(fold);
+	return same;
 }

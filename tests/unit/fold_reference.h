@@ -6,6 +6,7 @@
 #ifndef SLUICE_TESTS_UNIT_FOLD_REFERENCE_H
 #define SLUICE_TESTS_UNIT_FOLD_REFERENCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ void text_random(struct text *text, unsigned int most, unsigned int *seed);
 
 /* Folds the first count runes by whole-string steps; returns the bytes written to out. */
 size_t fold_whole(unsigned int steps, const uint32_t *runes, unsigned int count, uint8_t *out);
+
+/* Terms are folded once more, which need not leave them as they are. */
+bool folds_to_itself(unsigned int steps, const char *term);
 
 /* Terms that have to be taken. */
 struct terms *fold_terms_new(const char *const *list, size_t count, unsigned int steps);

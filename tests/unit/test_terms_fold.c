@@ -107,21 +107,6 @@ static void check_text(const struct terms *terms, unsigned int steps, const char
 	terms_cursor_done(&cursor);
 }
 
-static bool folds_to_itself(unsigned int steps, const char *term)
-{
-	struct fold *fold = NULL;
-	uint8_t *again = NULL;
-	size_t len = 0;
-	bool same;
-
-	assert_int_equal(fold_new(steps, &fold), 0);
-	assert_int_equal(fold_text(fold, (const uint8_t *)term, strlen(term), &again, &len), 0);
-	same = len == strlen(term) && !memcmp(again, term, len);
-	free(again);
-	fold_free(fold);
-	return same;
-}
-
 static void every_split_finds_the_same(void **state)
 {
 	static uint8_t folded[FOLDED_SIZE];

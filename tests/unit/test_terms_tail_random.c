@@ -18,7 +18,6 @@
 #include <unicode/utf16.h>
 
 #include "base/macros.h"
-#include "core/fold.h"
 #include "core/terms.h"
 #include "core/utf8.h"
 #include "unit/fold_reference.h"
@@ -144,22 +143,6 @@ static bool pick_term(unsigned int steps, const struct text *text, unsigned int 
 	memcpy(term, folded + begin, end - begin);
 	term[end - begin] = '\0';
 	return true;
-}
-
-/* Terms are folded once more, which need not leave them as they are. */
-static bool folds_to_itself(unsigned int steps, const char *term)
-{
-	struct fold *fold = NULL;
-	uint8_t *again = NULL;
-	size_t len = 0;
-	bool same;
-
-	assert_int_equal(fold_new(steps, &fold), 0);
-	assert_int_equal(fold_text(fold, (const uint8_t *)term, strlen(term), &again, &len), 0);
-	same = len == strlen(term) && !memcmp(again, term, len);
-	free(again);
-	fold_free(fold);
-	return same;
 }
 
 /* Runes that join with what is before them, in the order in which they are found. */
