@@ -26,7 +26,7 @@ endif
 
 # --- Flags -----------------------------------------------------------------------------------
 VERSION  := 0.1.0
-PKGS_CORE := icu-uc icu-i18n libcrypto
+PKGS_CORE := icu-uc icu-i18n libcrypto zlib
 PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
 PKGS_KERN := libbpf
 PKGS_DAEMON := libcap-ng libsystemd

@@ -28,7 +28,7 @@ may_include() {
 	include) echo "abi" ;;
 	bpf) echo "abi kernel" ;;
 	base) echo "base pure" ;;
-	core) echo "abi base core pure digest unicode" ;;
+	core) echo "abi base core pure digest unicode coding" ;;
 	sys) echo "base sys pure io" ;;
 	kern) echo "abi base kern sys pure io bpf" ;;
 	daemon) echo "abi base core sys kern daemon pure io" ;;
@@ -58,6 +58,7 @@ system_layer_of() {
 	math.h | stdatomic.h | [ae]mmintrin.h) echo pure ;;
 	openssl/evp.h | openssl/sha.h) echo digest ;;
 	unicode/*) echo unicode ;;
+	zlib.h) echo coding ;;
 	linux/types.h) echo abi ;;
 	*) echo io ;;
 	esac
@@ -134,7 +135,7 @@ check_headers_alone() {
 	done < <(find bpf -name '*.h' | sort)
 }
 
-# Nothing but memory, text, formatting into memory, Unicode tables and digests.
+# Nothing but memory, text, formatting into memory, Unicode tables, digests and decompression.
 pure_symbol() {
 	case $1 in
 	_GLOBAL_OFFSET_TABLE_ | __stack_chk_fail | __assert_fail) ;;
@@ -142,6 +143,7 @@ pure_symbol() {
 	malloc | calloc | realloc | reallocarray | free | qsort | bsearch) ;;
 	snprintf | vsnprintf | __snprintf_chk | __vsnprintf_chk) ;;
 	u_* | unorm2_* | uspoof_* | ucase_*) ;;
+	inflate | inflateInit2_ | inflateReset | inflateReset2 | inflateGetHeader | inflateEnd) ;;
 	EVP_MD_CTX_* | EVP_Digest* | EVP_sha256 | SHA256*) ;;
 	*) return 1 ;;
 	esac

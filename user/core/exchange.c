@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/exchange.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct exchange {
+	struct session *session; /* NULL: no track has tasks */
+	struct http1_request request;
+	bool head; /* of the request is whole */
+	bool request_ended, response_ended;
+};
+
+struct exchanges {
+	struct exchanges_config config;
+	/* A ring: the oldest first, the request under way last. */
+	struct exchange *ring;
+	size_t first, count, capacity; /* capacity: a power of two */
+	struct session_state last;     /* of the session that ended last */
+	bool has_last;
+	bool failed; /* all of them, for good */
+};
+
+int exchanges_new(const struct exchanges_config *config, struct exchanges **ret_exchanges)
+{
+	struct exchanges *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return -ENOMEM;
+	x->config = *config;
+	*ret_exchanges = x;
+	return 0;
+}
+
+static struct exchange *at(const struct exchanges *x, size_t i)
+{
+	return &x->ring[(x->first + i) & (x->capacity - 1)];
+}
+
+static struct exchange *oldest(const struct exchanges *x)
+{
+	return x->count ? at(x, 0) : NULL;
+}
+
+static struct exchange *newest(const struct exchanges *x)
+{
+	return x->count ? at(x, x->count - 1) : NULL;
+}
+
+/* The session of an exchange has ended, however. */
+static void tell(struct exchanges *x, const struct exchange *exchange)
+{
+	session_get(exchange->session, &x->last);
+	x->has_last = true;
+	if (x->config.on_end)
+		x->config.on_end(x->config.context, &x->last);
+}
+
+/* The sessions stay, since the flows' pipelines still know them. */
+void exchanges_fail(struct exchanges *x, enum session_result error)
+{
+	for (size_t i = 0; i < x->count && !x->failed; i++) {
+		const struct exchange *exchange = at(x, i);
+
+		if (!exchange->session)
+			continue;
+		/* One that its pipeline ended keeps that end. */
+		session_fail(exchange->session, error);
+		tell(x, exchange);
+	}
+	x->failed = true;
+}
+
+void exchanges_free(struct exchanges *x)
+{
+	if (!x)
+		return;
+	exchanges_fail(x, SESSION_DISCONNECTED);
+	for (size_t i = 0; i < x->count; i++)
+		(void)session_free(at(x, i)->session);
+	free(x->ring);
+	free(x);
+}
+
+static enum fault grow(struct exchanges *x)
+{
+	size_t capacity = x->capacity ? x->capacity * 2 : 1;
+	struct exchange *ring = calloc(capacity, sizeof(*ring));
+
+	if (!ring)
+		return FAULT_NO_MEMORY;
+	for (size_t i = 0; i < x->count; i++)
+		ring[i] = *at(x, i);
+	free(x->ring);
+	x->ring = ring;
+	x->first = 0;
+	x->capacity = capacity;
+	return FAULT_NONE;
+}
+
+static enum fault open_session(const struct exchanges *x, struct session **ret_session)
+{
+	switch (session_new(&x->config.session, ret_session)) {
+	case SESSION_OK:
+		return FAULT_NONE;
+	case SESSION_NO_TRACKS_MEDIATED:
+		*ret_session = NULL;
+		return FAULT_NONE;
+	case SESSION_NO_MEMORY:
+		return FAULT_NO_MEMORY;
+	default:
+		return FAULT_ACCOUNTING;
+	}
+}
+
+enum fault exchanges_request(struct exchanges *x, struct session **ret_session)
+{
+	const struct exchange *before = newest(x);
+	struct exchange begun = {0};
+	enum fault fault = FAULT_NONE;
+
+	assert(!before || before->request_ended);
+	if (before && (before->request.connect || before->request.upgrade) &&
+	    !before->response_ended)
+		return FAULT_PROTOCOL;
+	if (x->count == EXCHANGES_MAX)
+		return FAULT_TOO_LARGE;
+	if (x->count == x->capacity)
+		fault = grow(x);
+	if (!fault)
+		fault = open_session(x, &begun.session);
+	if (fault)
+		return fault;
+	x->count++;
+	*newest(x) = begun;
+	*ret_session = begun.session;
+	return FAULT_NONE;
+}
+
+void exchanges_request_head(struct exchanges *x, const struct http1_request *request)
+{
+	struct exchange *exchange = newest(x);
+
+	assert(exchange && !exchange->head);
+	exchange->request = *request;
+	exchange->head = true;
+}
+
+/* Finishes the oldest exchange where both its messages have ended. */
+static enum fault settle(struct exchanges *x)
+{
+	struct exchange *exchange = oldest(x);
+	enum session_result result = SESSION_OK;
+
+	if (!exchange->request_ended || !exchange->response_ended)
+		return FAULT_NONE;
+	if (exchange->session) {
+		result = session_end_of_payloads(exchange->session);
+		if (result == SESSION_OK)
+			result = session_finish(exchange->session);
+		if (!x->failed)
+			tell(x, exchange);
+		(void)session_free(exchange->session);
+	}
+	x->first = (x->first + 1) & (x->capacity - 1);
+	x->count--;
+	return result == SESSION_OK ? FAULT_NONE : FAULT_ACCOUNTING;
+}
+
+enum fault exchanges_request_end(struct exchanges *x)
+{
+	struct exchange *exchange = newest(x);
+
+	assert(exchange && !exchange->request_ended);
+	exchange->head = true;
+	exchange->request_ended = true;
+	if (x->config.one_sided)
+		exchange->response_ended = true;
+	return settle(x);
+}
+
+/* The GET that a response answers whose request nobody saw. */
+static enum fault assume_request(struct exchanges *x)
+{
+	struct session *session;
+	enum fault fault = exchanges_request(x, &session);
+
+	if (!fault)
+		newest(x)->head = newest(x)->request_ended = true;
+	return fault;
+}
+
+enum fault exchanges_response(struct exchanges *x, struct session **ret_session,
+			      struct http1_request *ret_request)
+{
+	const struct exchange *exchange;
+	enum fault fault = FAULT_NONE;
+
+	if (x->config.one_sided && !x->count)
+		fault = assume_request(x);
+	if (fault)
+		return fault;
+	exchange = oldest(x);
+	if (!exchange || !exchange->head || exchange->response_ended)
+		return FAULT_PROTOCOL;
+	*ret_session = exchange->session;
+	*ret_request = exchange->request;
+	return FAULT_NONE;
+}
+
+enum fault exchanges_response_end(struct exchanges *x, bool interim)
+{
+	struct exchange *exchange = oldest(x);
+
+	assert(exchange && !exchange->response_ended);
+	exchange->response_ended = !interim;
+	return settle(x);
+}
+
+size_t exchanges_open(const struct exchanges *x)
+{
+	return x->count;
+}
+
+const struct http1_request *exchanges_due(const struct exchanges *x)
+{
+	const struct exchange *exchange = oldest(x);
+
+	return exchange && !exchange->response_ended ? &exchange->request : NULL;
+}
+
+bool exchanges_state(const struct exchanges *x, struct session_state *ret_state)
+{
+	const struct exchange *exchange = oldest(x);
+
+	if (!x->failed && exchange && exchange->session)
+		session_get(exchange->session, ret_state);
+	else if (x->has_last)
+		*ret_state = x->last;
+	else
+		return false;
+	return true;
+}
+
+size_t exchanges_memory(const struct exchanges *x)
+{
+	return sizeof(*x) + x->capacity * sizeof(*x->ring);
+}

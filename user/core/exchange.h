@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exchanges of a stream: requests and the responses that answer them, in order, and
+ * a session over each. A protocol without requests has one, over the whole connection.
+ * Both flows of the stream share it.
+ *
+ * Invariants:
+ *  X1. A session begins with its request, and ends when both its messages have; it
+ *      is finished then, or failed.
+ *  X2. Responses answer requests in the order these came (RFC 9112 9.3.2). One that
+ *      answers none is a fault.
+ *  X3. Every session that began ends, and is told of exactly once (on_end).
+ *  X4. While a request that may turn the connection into another protocol's waits
+ *      for its answer, no other begins.
+ */
+#ifndef SLUICE_CORE_EXCHANGE_H
+#define SLUICE_CORE_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "core/fault.h"
+#include "core/frame_http1.h"
+#include "core/session.h"
+
+/* Requests that wait for their answer, per stream. */
+#define EXCHANGES_MAX 64u
+
+struct exchanges_config {
+	struct session_config session; /* of each; its arrays are borrowed */
+	/* A session ended; may be NULL. Not called where no track has tasks. */
+	void (*on_end)(void *context, const struct session_state *state);
+	void *context;
+	/*
+	 * One flow alone is seen (replay): a request is answered once it has ended, and a
+	 * response that answers none is that to a GET.
+	 */
+	bool one_sided;
+};
+
+struct exchanges;
+
+/* -ENOMEM. */
+int exchanges_new(const struct exchanges_config *config,
+		  struct exchanges **ret_exchanges) must_check;
+/* Fails what is open, as disconnected. Accepts NULL. */
+void exchanges_free(struct exchanges *exchanges);
+DEFINE_CLEANUP(struct exchanges *, exchanges_free)
+
+/*
+ * A request begins; *ret_session is its session, or NULL where no track has tasks.
+ * FAULT_PROTOCOL: X4. FAULT_TOO_LARGE: EXCHANGES_MAX wait. FAULT_NO_MEMORY.
+ * FAULT_ACCOUNTING: the configuration cannot be a session's.
+ */
+enum fault exchanges_request(struct exchanges *exchanges, struct session **ret_session) must_check;
+/* Its head is whole: from now on it may be answered. */
+void exchanges_request_head(struct exchanges *exchanges, const struct http1_request *request);
+/* It ended. FAULT_ACCOUNTING: its session could not be finished. */
+enum fault exchanges_request_end(struct exchanges *exchanges) must_check;
+
+/*
+ * A response begins, and answers the oldest request. FAULT_PROTOCOL: none whose head is
+ * whole waits for one. Another call before exchanges_response_end() gives the same.
+ */
+enum fault exchanges_response(struct exchanges *exchanges, struct session **ret_session,
+			      struct http1_request *ret_request) must_check;
+/* It ended; interim: the answer itself is still to come. */
+enum fault exchanges_response_end(struct exchanges *exchanges, bool interim) must_check;
+
+/* How many have begun and not ended; after exchanges_fail() as it was then. */
+size_t exchanges_open(const struct exchanges *exchanges);
+/* What is known of the request whose answer is due, or NULL where none is; as above. */
+const struct http1_request *exchanges_due(const struct exchanges *exchanges);
+
+/*
+ * What ends the stream ends them all: session_fail() on each that is open. Nothing may
+ * begin any more. The sessions are freed with the rest.
+ */
+void exchanges_fail(struct exchanges *exchanges, enum session_result error);
+/* The state of the oldest open session, else of the last that ended. False: there was none. */
+bool exchanges_state(const struct exchanges *exchanges, struct session_state *ret_state);
+
+size_t exchanges_memory(const struct exchanges *exchanges);
+
+#endif
