@@ -7,23 +7,33 @@ byte): the answer must be the same. A case whose framing and extractor this
 build has must agree in all fields; `unsupported` is then a failure. A case that
 needs another framing must be refused as `unsupported`, never answered by a
 guess.
+
+Recorded streams of real model servers are not part of the project. Where a folder
+of them is at hand ($SLUICE_CASES, or shared/cases beside the checkout), each
+runs in those chunkings and in random ones: units tile it, and every text that its
+manifest tells of is the text of one channel.
 """
 import argparse
 import hashlib
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'data')
+CASES = os.environ.get('SLUICE_CASES') or os.path.join(
+    os.path.realpath(os.path.join(DATA, '..', '..')), '..', 'shared', 'cases')
 # What this build frames, and the text sources it knows.
-FRAMINGS = {'ndjson', 'sentinel', 'lenprefix'}
-EXTRACTORS = {None, 'raw', 'path', 'ollama_chat'}
+FRAMINGS = {'ndjson', 'sentinel', 'lenprefix', 'sse', 'http1', 'http1>sse'}
+EXTRACTORS = {None, 'raw', 'path', 'ollama_chat', 'ollama_generate', 'openai_chat'}
 # These codes are compared exactly; all others mean "malformed".
 EXACT = {'truncated', 'too_large', 'blocked', 'duplicate_key', 'unsupported'}
 FIELDS = ('messages_hex', 'ends', 'starts', 'text', 'channels', 'runes', 'complete',
           'residue_bytes', 'dropped_bytes')
 LEAST_CASES = {'framing.jsonl': 102, 'accounting.jsonl': 150}
+RANDOM_CHUNKINGS = 3
 
 
 class Tap:
@@ -39,6 +49,10 @@ class Tap:
             print('# %s' % fault)
         else:
             print('ok %d - %s' % (self.count, name))
+
+    def skip(self, reason, name):
+        self.count += 1
+        print('ok %d - %s # SKIP %s' % (self.count, name, reason))
 
 
 def load(name):
@@ -108,6 +122,78 @@ def session_fault(case, answer):
         if mine != theirs:
             return 'op %d %r: %r, expected %r' % (number, case['ops'][number], mine, theirs)
     return None if len(got) == len(want) else '%d results, expected %d' % (len(got), len(want))
+
+
+def cut(data, rng):
+    chunks, at = [], 0
+    while at < len(data):
+        step = rng.choice([1, 2, 3, 7, 61, 700, 1460, 9000])
+        chunks.append(data[at:at + step].hex())
+        at += step
+    return chunks
+
+
+def streams(folder):
+    """The recordings that this build has the framing and the extractor for, as records."""
+    with open(os.path.join(folder, 'manifest.jsonl'), encoding='utf-8') as lines:
+        entries = [json.loads(line) for line in lines if line.strip()]
+    for entry in entries:
+        if entry['framing'] not in FRAMINGS or entry['extract'] not in EXTRACTORS:
+            continue
+        with open(os.path.join(folder, entry['file']), 'rb') as file:
+            data = file.read()
+        for number in range(RANDOM_CHUNKINGS):
+            yield {'id': '%s, cuts %d' % (entry['file'], number), 'framing': entry['framing'],
+                   'chunks_hex': cut(data, random.Random(number)),
+                   'options': {'extract': entry['extract'], 'eof': True, 'units': True},
+                   'expect': {**entry, 'size': len(data)}}
+
+
+def channel_name(name):
+    """The recorder's name of a channel as the extractors say it; None where they may differ."""
+    match = re.fullmatch(r'(?:choice(\d+)\.)?(content|reasoning|refusal)', name)
+    return match and ('c%s.' % match[1] if match[1] else '') + match[2]
+
+
+def stream_fault(case, answer):
+    if answer is None:
+        return 'no answer'
+    expect = case['expect']
+    if expect.get('complete') and answer.get('error'):
+        return 'error %r in a complete recording' % answer['error']
+    at = 0
+    for start, end in answer.get('units', []):
+        if start != at or end <= start:
+            return 'a unit from %d to %d behind one that ends at %d' % (start, end, at)
+        at = end
+    if not answer.get('error') and at != expect['size']:
+        return 'the last unit ends at %d of %d' % (at, expect['size'])
+    texts = dict(zip(answer.get('channels', []), answer.get('text', [])))
+    for name, text in (expect.get('expected_text') or {}).items():
+        if text and text not in texts.values():
+            return 'no channel has the text of %s (%.40r)' % (name, text)
+        mine = channel_name(name)
+        if text and mine and texts.get(mine) != text:
+            return 'channel %s %.70r, expected %.70r' % (mine, texts.get(mine), text)
+    return None
+
+
+def check_streams(tap, driver):
+    folder = os.path.join(CASES, 'peer', 'streams')
+    if not os.path.isfile(os.path.join(folder, 'manifest.jsonl')):
+        tap.skip('no recordings at hand ($SLUICE_CASES)', 'recorded streams')
+        return
+    cases = list(streams(folder))
+    tap.result(None if cases else 'none that this build could read in %s' % folder,
+               'recorded streams: %d with their cuts' % len(cases))
+    for chunking in ('given', 'one', 'bytes'):
+        # The cuts are nobody's business where they are not used.
+        chosen = cases if chunking == 'given' else cases[::RANDOM_CHUNKINGS]
+        answers = ask(driver, ['frame', '--chunking', chunking], chosen)
+        for case in chosen:
+            name = case['id'] if chunking == 'given' else case['expect']['file']
+            tap.result(stream_fault(case, answers.get(case['id'])),
+                       'stream %s %s' % (chunking, name))
 
 
 PARTIAL = hashlib.sha256(b'{"a":').hexdigest()
@@ -180,6 +266,7 @@ def main():
         answers = ask(driver, [call], cases)
         for case in cases:
             tap.result(fault(case, answers.get(case['id'])), '%s %s' % (call, case['id']))
+    check_streams(tap, driver)
     print('1..%d' % tap.count)
     return 1 if tap.failed else 0
 

@@ -108,7 +108,34 @@ static int get_sentinel(const json_t *options, struct framing *framing,
 	return r;
 }
 
-static int get_framing(const json_t *record, const json_t *options, struct framing *framing,
+/* http1, by itself or with what its bodies are made of. */
+static int get_http(const char *name, const json_t *options, struct frame_options *parsed,
+		    struct frame_refusal *refusal)
+{
+	const char *side = get_string(options, "http", "");
+
+	if (strcmp(name, "http1") != 0 && strcmp(name, "http1>sse") != 0)
+		return refuse(refusal, "unsupported", "framing %.40s is not built", name);
+	if (strcmp(side, "request") != 0 && strcmp(side, "response") != 0)
+		return refuse(refusal, "bad_record", "http is neither request nor response");
+	parsed->framing.kind = FRAMING_HTTP1;
+	parsed->framing.inner = strcmp(name, "http1") == 0 ? HTTP1_INNER_NONE : HTTP1_INNER_SSE;
+	if (strcmp(side, "request") == 0)
+		parsed->track = SESSION_REQUEST;
+	else
+		parsed->requests = json_object_get(options, "requests");
+	return 0;
+}
+
+static void get_ndjson(const json_t *options, struct framing *framing)
+{
+	framing->kind = FRAMING_NDJSON;
+	framing->any_line = !get_bool(options, "json", true);
+	framing->final_newline_optional =
+		strcmp(get_string(options, "final_newline", "required"), "optional") == 0;
+}
+
+static int get_framing(const json_t *record, const json_t *options, struct frame_options *parsed,
 		       struct frame_refusal *refusal)
 {
 	const char *name = get_string(record, "framing", NULL);
@@ -116,15 +143,15 @@ static int get_framing(const json_t *record, const json_t *options, struct frami
 	if (!name)
 		return refuse(refusal, "bad_record", "framing is missing");
 	if (strcmp(name, "lenprefix") == 0)
-		return get_lenprefix(options, framing, refusal);
+		return get_lenprefix(options, &parsed->framing, refusal);
 	if (strcmp(name, "sentinel") == 0)
-		return get_sentinel(options, framing, refusal);
-	if (strcmp(name, "ndjson") != 0)
-		return refuse(refusal, "unsupported", "framing %.40s is not built", name);
-	framing->kind = FRAMING_NDJSON;
-	framing->any_line = !get_bool(options, "json", true);
-	framing->final_newline_optional =
-		strcmp(get_string(options, "final_newline", "required"), "optional") == 0;
+		return get_sentinel(options, &parsed->framing, refusal);
+	if (strcmp(name, "sse") != 0 && strcmp(name, "ndjson") != 0)
+		return get_http(name, options, parsed, refusal);
+	if (strcmp(name, "sse") == 0)
+		parsed->framing.kind = FRAMING_SSE;
+	else
+		get_ndjson(options, &parsed->framing);
 	return 0;
 }
 
@@ -138,8 +165,10 @@ static int get_extract(const json_t *options, struct extract *extract,
 		extract->kind = EXTRACT_NONE;
 	} else if (strcmp(name, "raw") == 0) {
 		extract->kind = EXTRACT_RAW;
-	} else if (strcmp(name, "ollama_chat") == 0) {
+	} else if (strcmp(name, "ollama_chat") == 0 || strcmp(name, "ollama_generate") == 0) {
 		extract->kind = EXTRACT_OLLAMA_CHAT;
+	} else if (strcmp(name, "openai_chat") == 0) {
+		extract->kind = EXTRACT_OPENAI_CHAT;
 	} else if (strncmp(name, "path:", 5) == 0 && strlen(name + 5) < EXTRACT_PATH_MAX) {
 		extract->kind = EXTRACT_PATH;
 		memcpy(extract->path, name + 5, strlen(name + 5) + 1);
@@ -221,8 +250,12 @@ int frame_options_init(const json_t *record, struct frame_options *ret_options,
 {
 	const json_t *options = json_object_get(record, "options");
 	const json_t *max = json_object_get(options, "max_message");
-	struct frame_options parsed = {.eof = get_bool(options, "eof", true)};
-	int r = get_framing(record, options, &parsed.framing, ret_refusal);
+	struct frame_options parsed = {
+		.track = SESSION_RESPONSE,
+		.eof = get_bool(options, "eof", true),
+		.units = get_bool(options, "units", false),
+	};
+	int r = get_framing(record, options, &parsed, ret_refusal);
 
 	/* A record without a limit has none. */
 	parsed.max_message = json_is_integer(max) ? (uint64_t)json_integer_value(max) : UINT64_MAX;

@@ -20,7 +20,10 @@ struct frame_options {
 	struct framing framing;
 	struct extract extract;
 	uint64_t max_message;
+	enum session_track track;
+	const json_t *requests; /* http1: methods of those that are answered; the record's */
 	bool eof;
+	bool units;	     /* the answer tells of the units */
 	struct terms *terms; /* NULL: no policy */
 };
 

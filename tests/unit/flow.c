@@ -14,21 +14,75 @@
 #include "core/session.h"
 #include "core/terms.h"
 #include "core/utf8.h"
+#include "unit/allocation.h"
 
 /* Above this many bytes pairs of cuts would take too long. */
 #define PAIRS_MAX 48u
+
+static void append(struct flow *flow, const void *data, size_t len)
+{
+	flow->payloads = realloc(flow->payloads, flow->payloads_len + len + 2);
+	assert_non_null(flow->payloads);
+	if (len)
+		memcpy(flow->payloads + flow->payloads_len, data, len);
+	flow->payloads_len += len;
+}
+
+static void on_payload(void *context, const uint8_t *payload, size_t len, bool last)
+{
+	struct flow *flow = context;
+
+	append(flow, payload, len);
+	if (!last)
+		return;
+	append(flow, "|", 1);
+	flow->messages_told++;
+	flow->payloads_told = flow->payloads_len;
+}
+
+static void on_start(void *context, const uint8_t *line, size_t len)
+{
+	struct flow *flow = context;
+	size_t old = strlen(flow->starts);
+
+	flow->starts = realloc(flow->starts, old + len + 2);
+	assert_non_null(flow->starts);
+	memcpy(flow->starts + old, line, len);
+	memcpy(flow->starts + old + len, "\n", 2);
+}
 
 static void on_unit(void *context, const struct pipeline_unit *unit)
 {
 	struct flow *flow = context;
 
+	flow->messages += unit->messages;
 	assert_int_equal(unit->start, flow->units ? flow->unit[flow->units - 1].end : 0);
-	assert_true(unit->start <= unit->payload_start);
+	/* Zero where the payload is not in one piece. */
+	if (unit->payload_end)
+		assert_true(unit->start <= unit->payload_start);
 	assert_true(unit->payload_start <= unit->payload_end);
 	assert_true(unit->payload_end <= unit->end);
 	flow->unit = realloc(flow->unit, (flow->units + 1) * sizeof(*flow->unit));
 	assert_non_null(flow->unit);
 	flow->unit[flow->units++] = *unit;
+}
+
+static void on_session_end(void *context, const struct session_state *state)
+{
+	struct flow *flow = context;
+	struct flow_session *session = &flow->sessions[flow->session_count];
+	const struct session_track_state *track = &state->track[SESSION_REQUEST];
+
+	/* Only the track of the flow has tasks. */
+	if (!track->received)
+		track = &state->track[SESSION_RESPONSE];
+	assert_true(flow->session_count < FLOW_SESSIONS_MAX);
+	flow->session_count++;
+	*session = (struct flow_session){
+		.end = (int)state->end,
+		.received = track->received,
+		.confirmed = track->confirmed,
+	};
 }
 
 static void on_text(void *context, const char *channel, const uint8_t *text, size_t len)
@@ -64,9 +118,11 @@ static void check(const struct flow *flow, const struct pipeline *pipeline, uint
 	assert_true(released <= pipeline_framed(pipeline));
 	assert_true(pipeline_framed(pipeline) <= pipeline_received(pipeline));
 	assert_true(pipeline_received(pipeline) <= fed);
+	assert_true(pipeline_released_runes(pipeline) <= pipeline_runes(pipeline));
 	for (size_t i = 0; i < flow->units && !at_end; i++) {
 		at_end = flow->unit[i].end == released;
-		if (at_end)
+		/* In http1 units count the runes of their session. */
+		if (at_end && !*flow->starts)
 			assert_int_equal(pipeline_released_runes(pipeline),
 					 flow->unit[i].rune_end - start);
 	}
@@ -87,12 +143,25 @@ static enum fault feed_copy(struct pipeline *pipeline, const uint8_t *data, size
 	return fault;
 }
 
+static void take_point(struct flow *flow, const struct pipeline *pipeline, size_t fed)
+{
+	flow->points[flow->point_count++] = (struct flow_point){
+		.fed = fed,
+		.released = pipeline_released(pipeline),
+		.partial = pipeline_partial(pipeline),
+		.mark = pipeline_mark(pipeline),
+		.fault = pipeline_fault(pipeline),
+	};
+}
+
 static void feed(const struct flow_config *config, struct pipeline *pipeline, const uint8_t *data,
 		 size_t len, const size_t *cuts, size_t cut_count, struct flow *flow)
 {
 	uint64_t last = 0;
 	size_t at = 0;
 
+	flow->points = calloc(cut_count + 1, sizeof(*flow->points));
+	assert_non_null(flow->points);
 	for (size_t i = 0; i <= cut_count; i++) {
 		size_t end = i < cut_count ? cuts[i] : len;
 		enum fault fault = feed_copy(pipeline, data + at, end - at);
@@ -100,6 +169,7 @@ static void feed(const struct flow_config *config, struct pipeline *pipeline, co
 		assert_int_equal(fault, pipeline_fault(pipeline));
 		at = end;
 		check(flow, pipeline, config->start, at, &last);
+		take_point(flow, pipeline, at);
 		flow->peak_memory = pipeline_memory(pipeline) > flow->peak_memory
 					    ? pipeline_memory(pipeline)
 					    : flow->peak_memory;
@@ -161,26 +231,51 @@ static void unprepare(struct prepared *prepared)
 		terms_free(prepared->terms[i]);
 }
 
-static struct session *make_session(const struct flow_config *config,
-				    const struct pipeline_task *tasks, size_t count)
+static struct session_config session_config(const struct flow_config *config,
+					    const struct prepared *prepared, const char **names)
 {
-	const char *names[FLOW_TASKS_MAX];
-	struct session_config session_config = {
-		.start = {[SESSION_RESPONSE] = config->start},
-		.tasks = {[SESSION_RESPONSE] = names},
-		.task_count = {[SESSION_RESPONSE] = count},
-	};
-	struct session *session = NULL;
+	enum session_track track = config->request ? SESSION_REQUEST : SESSION_RESPONSE;
+	struct session_config session = {0};
 
-	for (size_t i = 0; i < count; i++)
-		names[i] = tasks[i].name;
-	if (count)
-		assert_int_equal(session_new(&session_config, &session), SESSION_OK);
+	for (size_t i = 0; i < prepared->count; i++)
+		names[i] = prepared->tasks[i].name;
+	session.start[track] = config->start;
+	session.tasks[track] = names;
+	session.task_count[track] = prepared->count;
 	return session;
 }
 
+/* Without its sessions and observers. */
+static struct pipeline_config configure(const struct prepared *prepared)
+{
+	const struct flow_config *config = prepared->config;
+
+	return (struct pipeline_config){
+		.framing = config->framing,
+		.extract = config->extract,
+		.max_message = config->max_message ? config->max_message : 1 << 20,
+		.max_pending_units = config->max_pending_units ? config->max_pending_units : 1024,
+		.track = config->request ? SESSION_REQUEST : SESSION_RESPONSE,
+		.release_opaque = config->release_opaque,
+		.tasks = prepared->tasks,
+		.task_count = prepared->count,
+	};
+}
+
+static struct session *make_session(const struct flow_config *config,
+				    const struct prepared *prepared)
+{
+	const char *names[FLOW_TASKS_MAX];
+	struct session_config session = session_config(config, prepared, names);
+	struct session *made = NULL;
+
+	if (prepared->count)
+		assert_int_equal(session_new(&session, &made), SESSION_OK);
+	return made;
+}
+
 /* Settles the session as its owner does, and says how it ended. */
-static void settle(struct session *session, struct flow *flow)
+static void settle(const struct flow_config *config, struct session *session, struct flow *flow)
 {
 	struct session_state state;
 
@@ -190,38 +285,73 @@ static void settle(struct session *session, struct flow *flow)
 	if (!flow->fault)
 		(void)!session_finish(session);
 	session_get(session, &state);
-	flow->confirmed = state.track[SESSION_RESPONSE].confirmed;
-	flow->session_end = state.end;
+	flow->confirmed =
+		state.track[config->request ? SESSION_REQUEST : SESSION_RESPONSE].confirmed;
+	flow->session_end = (int)state.end;
+	if (!session_free(session))
+		assert_true(config->no_end);
+}
+
+/* Exchanges whose requests, those of the configuration, have been made. */
+static enum fault make_exchanges(const struct flow_config *config,
+				 const struct exchanges_config *exchanges,
+				 struct exchanges **ret_exchanges)
+{
+	enum fault fault = exchanges_new(exchanges, ret_exchanges) ? FAULT_NO_MEMORY : FAULT_NONE;
+	struct session *session;
+
+	for (size_t i = 0; i < config->request_count && !fault; i++) {
+		fault = exchanges_request(*ret_exchanges, &session);
+		if (fault)
+			break;
+		exchanges_request_head(*ret_exchanges, &config->requests[i]);
+		fault = exchanges_request_end(*ret_exchanges);
+	}
+	return fault;
+}
+
+static void run_pipeline(const struct prepared *prepared, const struct pipeline_config *config,
+			 const void *data, size_t len, const size_t *cuts, size_t cut_count,
+			 struct flow *flow)
+{
+	struct pipeline *pipeline = NULL;
+
+	assert_int_equal(pipeline_new(config, &pipeline), 0);
+	feed(prepared->config, pipeline, data, len, cuts, cut_count, flow);
+	take_result(pipeline, flow);
+	pipeline_free(pipeline);
 }
 
 static void run(const struct prepared *prepared, const void *data, size_t len, const size_t *cuts,
 		size_t cut_count, struct flow *ret_flow)
 {
 	const struct flow_config *config = prepared->config;
-	struct session *session = make_session(config, prepared->tasks, prepared->count);
-	struct pipeline_config pipeline_config = {
-		.framing = config->framing,
-		.extract = config->extract,
-		.max_message = config->max_message ? config->max_message : 1 << 20,
-		.max_pending_units = config->max_pending_units ? config->max_pending_units : 1024,
-		.track = SESSION_RESPONSE,
-		.session = session,
-		.tasks = prepared->tasks,
-		.task_count = prepared->count,
-		.on_unit = on_unit,
-		.on_text = config->no_text ? NULL : on_text,
+	const char *names[FLOW_TASKS_MAX];
+	const struct exchanges_config exchanges = {
+		.session = session_config(config, prepared, names),
+		.on_end = on_session_end,
 		.context = ret_flow,
 	};
-	struct pipeline *pipeline = NULL;
+	struct pipeline_config pipeline_config = configure(prepared);
 
-	memset(ret_flow, 0, sizeof(*ret_flow));
-	assert_int_equal(pipeline_new(&pipeline_config, &pipeline), 0);
-	feed(config, pipeline, data, len, cuts, cut_count, ret_flow);
-	take_result(pipeline, ret_flow);
-	pipeline_free(pipeline);
-	settle(session, ret_flow);
-	if (session && !session_free(session))
-		assert_true(config->no_end);
+	pipeline_config.on_unit = on_unit;
+	pipeline_config.on_text = config->no_text ? NULL : on_text;
+	pipeline_config.on_payload = on_payload;
+	pipeline_config.on_start = on_start;
+	pipeline_config.context = ret_flow;
+	*ret_flow = (struct flow){.twice = config->twice, .unread = config->unread};
+	ret_flow->starts = strdup("");
+	assert_non_null(ret_flow->starts);
+	if (config->framing.kind == FRAMING_HTTP1)
+		assert_int_equal(make_exchanges(config, &exchanges, &pipeline_config.exchanges),
+				 FAULT_NONE);
+	else
+		pipeline_config.session = make_session(config, prepared);
+	run_pipeline(prepared, &pipeline_config, data, len, cuts, cut_count, ret_flow);
+	settle(config, pipeline_config.session, ret_flow);
+	if (pipeline_config.exchanges)
+		ret_flow->exchanges_open = exchanges_open(pipeline_config.exchanges);
+	exchanges_free(pipeline_config.exchanges);
 }
 
 void flow_run(const struct flow_config *config, const void *data, size_t len, const size_t *cuts,
@@ -233,6 +363,48 @@ void flow_run(const struct flow_config *config, const void *data, size_t len, co
 	unprepare(&prepared);
 }
 
+static enum fault run_failing(const struct prepared *prepared, struct pipeline_config *config,
+			      const uint8_t *data, size_t len, uint64_t *ret_released)
+{
+	const char *names[FLOW_TASKS_MAX];
+	const struct exchanges_config exchanges = {
+		.session = session_config(prepared->config, prepared, names),
+	};
+	struct pipeline *pipeline = NULL;
+	enum fault fault = FAULT_NONE;
+
+	if (config->framing.kind == FRAMING_HTTP1)
+		fault = make_exchanges(prepared->config, &exchanges, &config->exchanges);
+	else if (session_new(&exchanges.session, &config->session) != SESSION_OK)
+		fault = FAULT_NO_MEMORY;
+	if (!fault && pipeline_new(config, &pipeline))
+		fault = FAULT_NO_MEMORY;
+	for (size_t i = 0; i < len && !fault; i++)
+		fault = pipeline_feed(pipeline, data + i, 1);
+	if (!fault)
+		fault = pipeline_end(pipeline);
+	*ret_released = pipeline ? pipeline_released(pipeline) : 0;
+	pipeline_free(pipeline);
+	return fault;
+}
+
+enum fault flow_run_failing(const struct flow_config *config, const void *data, size_t len,
+			    unsigned long n, uint64_t *ret_released)
+{
+	struct prepared prepared = prepare(config);
+	struct pipeline_config pipeline = configure(&prepared);
+	enum fault fault;
+
+	allocation_fail_at(n);
+	fault = run_failing(&prepared, &pipeline, data, len, ret_released);
+	if (pipeline.session)
+		session_fail(pipeline.session, SESSION_DISCONNECTED);
+	(void)session_free(pipeline.session);
+	exchanges_free(pipeline.exchanges);
+	unprepare(&prepared);
+	return fault;
+}
+
 void flow_done(struct flow *flow)
 {
 	for (size_t i = 0; i < flow->channel_count; i++) {
@@ -240,74 +412,36 @@ void flow_done(struct flow *flow)
 		free(flow->channels[i].text);
 	}
 	free(flow->unit);
+	free(flow->payloads);
+	free(flow->starts);
+	free(flow->points);
 	memset(flow, 0, sizeof(*flow));
 }
 
-const char *flow_text(const struct flow *flow, const char *channel)
-{
-	for (size_t i = 0; i < flow->channel_count; i++)
-		if (strcmp(flow->channels[i].name, channel) == 0)
-			return (const char *)flow->channels[i].text;
-	return NULL;
-}
-
-static void assert_same_unit(const struct pipeline_unit *a, const struct pipeline_unit *b)
-{
-	assert_int_equal(a->start, b->start);
-	assert_int_equal(a->end, b->end);
-	assert_int_equal(a->payload_start, b->payload_start);
-	assert_int_equal(a->payload_end, b->payload_end);
-	assert_int_equal(a->rune_end, b->rune_end);
-	assert_int_equal(a->blank, b->blank);
-}
-
-void flow_assert_same(const struct flow *a, const struct flow *b)
-{
-	assert_string_equal(fault_name(a->fault), fault_name(b->fault));
-	assert_int_equal(a->framed, b->framed);
-	assert_int_equal(a->released, b->released);
-	assert_int_equal(a->complete, b->complete);
-	assert_int_equal(a->units, b->units);
-	assert_int_equal(a->confirmed, b->confirmed);
-	assert_int_equal(a->session_end, b->session_end);
-	for (size_t i = 0; i < a->units; i++)
-		assert_same_unit(&a->unit[i], &b->unit[i]);
-	assert_int_equal(a->denial.rule, b->denial.rule);
-	assert_int_equal(a->denial.start, b->denial.start);
-	assert_int_equal(a->denial.end, b->denial.end);
-	assert_string_equal(a->task, b->task);
-	/* How far text was handed on before a fault was known is not promised. */
-	if (a->fault)
-		return;
-	assert_int_equal(a->runes, b->runes);
-	assert_int_equal(a->channel_count, b->channel_count);
-	for (size_t i = 0; i < a->channel_count; i++) {
-		assert_string_equal(a->channels[i].name, b->channels[i].name);
-		assert_int_equal(a->channels[i].len, b->channels[i].len);
-		assert_memory_equal(a->channels[i].text, b->channels[i].text, a->channels[i].len);
-	}
-}
-
+/* every: the run byte by byte. */
 static void run_and_compare(const struct prepared *prepared, const void *data, size_t len,
-			    const size_t *cuts, size_t cut_count, const struct flow *whole)
+			    const size_t *cuts, size_t cut_count, const struct flow *every)
 {
 	struct flow flow;
 
 	run(prepared, data, len, cuts, cut_count, &flow);
-	flow_assert_same(&flow, whole);
+	flow_assert_same(&flow, every);
+	flow_assert_points(&flow, every);
 	flow_done(&flow);
 }
 
+/* Byte by byte; and in one piece, compared. */
 static void run_bytes(const struct prepared *prepared, const void *data, size_t len,
-		      const struct flow *whole)
+		      struct flow *ret_flow)
 {
 	size_t *cuts = calloc(len + 1, sizeof(*cuts));
 
 	assert_non_null(cuts);
 	for (size_t i = 0; i < len; i++)
 		cuts[i] = i;
-	run_and_compare(prepared, data, len, cuts, len, whole);
+	run(prepared, data, len, cuts, len, ret_flow);
 	free(cuts);
+	run_and_compare(prepared, data, len, NULL, 0, ret_flow);
 }
 
 void flow_run_splits(const struct flow_config *config, const void *data, size_t len,
@@ -315,7 +449,6 @@ void flow_run_splits(const struct flow_config *config, const void *data, size_t 
 {
 	struct prepared prepared = prepare(config);
 
-	run(&prepared, data, len, NULL, 0, ret_flow);
 	run_bytes(&prepared, data, len, ret_flow);
 	for (size_t i = 0; i <= len; i++) {
 		run_and_compare(&prepared, data, len, &i, 1, ret_flow);
@@ -338,7 +471,6 @@ void flow_run_random(const struct flow_config *config, const void *data, size_t 
 	struct prepared prepared = prepare(config);
 	size_t cuts[32];
 
-	run(&prepared, data, len, NULL, 0, ret_flow);
 	run_bytes(&prepared, data, len, ret_flow);
 	for (unsigned int round = 0; round < rounds; round++) {
 		size_t count = (size_t)rand_r(&seed) % 32;

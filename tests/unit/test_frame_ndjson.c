@@ -23,7 +23,7 @@ static void describe(const struct flow *flow, char *text, size_t size)
 		const struct pipeline_unit *unit = &flow->unit[i];
 
 		len += (size_t)snprintf(
-			text + len, size - len, unit->blank ? "(%d..%d-%d)" : "[%d..%d-%d]",
+			text + len, size - len, unit->messages ? "[%d..%d-%d]" : "(%d..%d-%d)",
 			(int)unit->payload_start, (int)unit->payload_end, (int)unit->end);
 	}
 }

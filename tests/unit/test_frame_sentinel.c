@@ -37,7 +37,7 @@ static void check(const struct flow_config *config, const char *data, size_t len
 		assert_int_equal(flow.unit[unit].payload_start, start);
 		assert_int_equal(flow.unit[unit].payload_end, end - size);
 		assert_int_equal(flow.unit[unit].end, end);
-		assert_false(flow.unit[unit].blank);
+		assert_int_equal(flow.unit[unit].messages, 1);
 		start = end;
 		unit++;
 	}

@@ -74,6 +74,12 @@ static void consume(struct model *model, size_t len)
 	model->consumed += len;
 }
 
+static void truncate_to(struct model *model, size_t len)
+{
+	hold_truncate(&model->hold, &model->pool, len);
+	model->written = model->consumed + len;
+}
+
 static void done(struct model *model)
 {
 	hold_done(&model->hold, &model->pool);
@@ -152,6 +158,31 @@ static void a_large_rest_stays(void **unused)
 	done(&model);
 }
 
+static void what_is_dropped_is_the_end(void **unused)
+{
+	struct model model = {0};
+	size_t small = hold_room(HOLD_SMALL), keep;
+
+	(void)unused;
+	hold_init(&model.hold, HOLD_MEDIUM);
+	truncate_to(&model, 0);
+	check(&model);
+	for (keep = 0; keep <= small + 2; keep += small / 2 + 1) {
+		put(&model, SIZE_MAX);
+		put(&model, 5000);
+		consume(&model, 7);
+		truncate_to(&model, model.hold.bytes);
+		check(&model);
+		truncate_to(&model, keep);
+		check(&model);
+		/* What follows stands right behind what was kept. */
+		put(&model, 100);
+		check(&model);
+		consume(&model, model.hold.bytes);
+	}
+	done(&model);
+}
+
 static void without_memory_nothing_is_lost(void **unused)
 {
 	struct model model = {0};
@@ -183,7 +214,7 @@ static void random_traffic(void **unused)
 
 		hold_init(&model.hold, seed % 2 ? HOLD_LARGE : HOLD_MEDIUM);
 		for (int step = 0; step < 300; step++) {
-			switch (next_random(&state) % 4) {
+			switch (next_random(&state) % 5) {
 			case 0:
 				put(&model, next_random(&state) % 6000);
 				break;
@@ -193,6 +224,11 @@ static void random_traffic(void **unused)
 			case 2:
 				if (model.hold.bytes)
 					consume(&model, 1 + next_random(&state) % model.hold.bytes);
+				break;
+			case 3:
+				if (step % 8 == 0)
+					truncate_to(&model,
+						    next_random(&state) % (model.hold.bytes + 1));
 				break;
 			default:
 				hold_compact(&model.hold, &model.pool);
@@ -213,6 +249,7 @@ int main(void)
 		cmocka_unit_test(a_full_read_asks_for_more),
 		cmocka_unit_test(a_small_rest_leaves_its_large_chunk),
 		cmocka_unit_test(a_large_rest_stays),
+		cmocka_unit_test(what_is_dropped_is_the_end),
 		cmocka_unit_test(without_memory_nothing_is_lost),
 		cmocka_unit_test(random_traffic),
 	};

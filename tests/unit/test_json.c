@@ -66,13 +66,15 @@ static enum fault hear_surrogate(void *context, enum json_token token, unsigned 
 	return FAULT_NONE;
 }
 
-static void hear_literal(void *context, uint8_t first)
+static enum fault hear_literal(void *context, uint8_t first)
 {
 	say(context, &first, 1);
 	say(context, "|", 1);
+	return FAULT_NONE;
 }
 
-static const struct json_sink sink = {hear_text, hear_surrogate, hear_literal};
+static const struct json_sink sink = {
+	.text = hear_text, .surrogate = hear_surrogate, .literal = hear_literal};
 
 static enum fault scan(const char *data, size_t len, size_t first, size_t second, bool by_line,
 		       bool replace, struct heard *heard)

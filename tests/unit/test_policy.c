@@ -114,6 +114,38 @@ static void every_key_has_its_effect(void **state)
 	policy_unref(policy);
 }
 
+static void a_framing_is_a_word_or_a_map(void **state)
+{
+	static const struct {
+		const char *text;
+		enum framing_kind framing;
+		enum extract_kind extract;
+	} cases[] = {
+		{V "framing: http1\n", FRAMING_HTTP1, EXTRACT_AUTO},
+		{V "framing: {kind: http1}\nextract: auto\n", FRAMING_HTTP1, EXTRACT_AUTO},
+		{V "framing: http1\nextract: openai_chat\n", FRAMING_HTTP1, EXTRACT_OPENAI_CHAT},
+		{V "framing: http1\nextract: ollama_chat\n", FRAMING_HTTP1, EXTRACT_OLLAMA_CHAT},
+		{V "framing: http1\nextract: raw\n", FRAMING_HTTP1, EXTRACT_RAW},
+		{V "framing: http1\nextract: path:a.b\n", FRAMING_HTTP1, EXTRACT_PATH},
+		{V "framing: sse\n", FRAMING_SSE, EXTRACT_AUTO},
+		{V "framing: {kind: sse}\nextract: openai_chat\n", FRAMING_SSE,
+		 EXTRACT_OPENAI_CHAT},
+		{V "framing: {kind: ndjson}\n", FRAMING_NDJSON, EXTRACT_AUTO},
+	};
+	struct policy *policy;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		policy = policy_text_load_good(cases[i].text);
+		assert_true(policy->has_framing);
+		assert_int_equal(policy->framing.kind, cases[i].framing);
+		assert_int_equal(policy->framing.inner, HTTP1_INNER_MEDIA);
+		assert_int_equal(policy->extract.kind, cases[i].extract);
+		policy_unref(policy);
+	}
+}
+
 static void tasks_are_bound_to_their_tracks(void **state)
 {
 	struct policy *policy = policy_text_load_good(whole);
@@ -221,8 +253,11 @@ static void names_are_those_of_the_file(void **state)
 	assert_string_equal(policy_action_name(POLICY_PASS), "pass");
 	assert_string_equal(policy_action_name(_POLICY_ACTION_MAX), "none");
 	assert_string_equal(policy_framing_name(FRAMING_SENTINEL), "sentinel");
+	assert_string_equal(policy_framing_name(FRAMING_HTTP1), "http1");
+	assert_string_equal(policy_framing_name(FRAMING_SSE), "sse");
 	assert_string_equal(policy_framing_name(_FRAMING_MAX), "none");
 	assert_string_equal(policy_extract_name(EXTRACT_PATH), "path");
+	assert_string_equal(policy_extract_name(EXTRACT_OPENAI_CHAT), "openai_chat");
 	assert_string_equal(policy_extract_name(EXTRACT_NONE), "none");
 	assert_string_equal(policy_lenprefix_name(LENPREFIX_VARINT), "varint");
 	assert_string_equal(policy_fold_name(4), "strip_mn");
@@ -234,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_short_policy_has_the_defaults),
 		cmocka_unit_test(every_key_has_its_effect),
+		cmocka_unit_test(a_framing_is_a_word_or_a_map),
 		cmocka_unit_test(tasks_are_bound_to_their_tracks),
 		cmocka_unit_test(the_first_match_wins),
 		cmocka_unit_test(a_peer_is_read_strictly),

@@ -76,10 +76,12 @@ static void framings_and_extractors_are_checked(void **state)
 {
 	static const struct refusal cases[] = {
 		{V "framing: auto\n", -EOPNOTSUPP, 2, 10, "framing 'auto' is not built yet"},
-		{V "framing: http1\n", -EOPNOTSUPP, 2, 10,
-		 "'http1' is not built yet; allowed: ndjson"},
-		{V "framing: sse\n", -EOPNOTSUPP, 2, 10, "'sse'"},
+		{V "framing: http2\n", -EOPNOTSUPP, 2, 10,
+		 "'http2' is not built yet; allowed: ndjson, sentinel, lenprefix, sse, http1"},
 		{V "framing: ws\n", -EOPNOTSUPP, 2, 10, "'ws'"},
+		{V "framing: http\n", -EINVAL, 2, 10, "framing 'http' is unknown"},
+		{V "framing: {kind: http1, inner: sse}\n", -EINVAL, 2, 24, "unknown key 'inner'"},
+		{V "framing: {kind: sse, bom: true}\n", -EINVAL, 2, 22, "unknown key 'bom'"},
 		{V "framing: {kind: grpc}\n", -EOPNOTSUPP, 2, 17, "'grpc'"},
 		{V "framing: xml\n", -EINVAL, 2, 10, "framing 'xml' is unknown"},
 		{V "framing: {type: u8}\n", -EINVAL, 2, 10, "has no 'kind'"},
@@ -97,7 +99,9 @@ static void framings_and_extractors_are_checked(void **state)
 		{V "framing: {kind: sentinel, hex: \"\"}\n", -EINVAL, 2, 32, "1 to 64 bytes"},
 		{V "framing: {kind: sentinel, hex: \"0d0\"}\n", -EINVAL, 2, 32, "two digits each"},
 		{V "framing: {kind: sentinel, hex: \"0x0a\"}\n", -EINVAL, 2, 32, "hexadecimal"},
-		{V "extract: openai_chat\n", -EOPNOTSUPP, 2, 10, "'openai_chat' is not built yet"},
+		{V "extract: openai_responses\n", -EOPNOTSUPP, 2, 10,
+		 "'openai_responses' is not built yet; allowed: auto, raw, path:MEMBER.MEMBER, "
+		 "openai_chat, ollama_chat"},
 		{V "extract: anthropic\n", -EOPNOTSUPP, 2, 10, "'anthropic'"},
 		{V "extract: mcp\n", -EOPNOTSUPP, 2, 10, "'mcp'"},
 		{V "extract: text\n", -EINVAL, 2, 10, "allowed: auto, raw, path:"},
@@ -300,16 +304,20 @@ static void limits_are_checked(void **state)
 		{L "{hold_timeout_s: }\n", -EINVAL, 2, 26, "whole number"},
 		{L "{eager_bytes: 1}\n", -EINVAL, 2, 23, "needs 'on_deny: reset'"},
 		{V "on_deny: reset\nlimits: {eager_bytes: 16777217}\n", -EINVAL, 3, 23, "16777216"},
-		{L "{max_message_bytes: 67108737}\n", -EINVAL, 2, 9, "plus at least 128"},
+		{L "{max_message_bytes: 66912257}\n", -EINVAL, 2, 9, "plus at least 196608"},
 		{L "{hold_bytes_total: 67108863}\n", -EINVAL, 2, 9, "smaller than"},
 		{V "on_deny: reset\nlimits: {eager_bytes: 8192, max_message_bytes: 1, "
 		   "hold_bytes_per_flow: 4096}\n",
 		 -EINVAL, 3, 23, "larger than 'hold_bytes_per_flow'"},
+		{L "{max_message_bytes: 1, hold_bytes_per_flow: 196608}\n", -EINVAL, 2, 9,
+		 "plus at least 196608"},
 	};
 
 	(void)state;
 	check_refusals(cases, ARRAY_SIZE(cases));
-	policy_unref(policy_text_load_good(L "{max_message_bytes: 67108736}\n"));
+	policy_unref(policy_text_load_good(L "{max_message_bytes: 66912256}\n"));
+	policy_unref(
+		policy_text_load_good(L "{max_message_bytes: 1, hold_bytes_per_flow: 196609}\n"));
 	policy_unref(policy_text_load_good(L "{hold_bytes_total: 67108864}\n"));
 }
 

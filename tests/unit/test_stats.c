@@ -67,6 +67,21 @@ static void names_are_bounded(void **unused)
 	stats_done(&stats);
 }
 
+static void sessions_are_counted_by_their_end(void **unused)
+{
+	const uint64_t sessions[_SESSION_END_MAX] = {[SESSION_OPEN] = 1, [SESSION_DENIED_END] = 7};
+	json_t *object = stats_sessions_json(sessions);
+
+	(void)unused;
+	assert_int_equal(json_object_size(object), _SESSION_END_MAX);
+	assert_int_equal(json_integer_value(json_object_get(object, "open")), 1);
+	assert_int_equal(json_integer_value(json_object_get(object, "denied")), 7);
+	assert_true(json_is_integer(json_object_get(object, "complete")));
+	assert_true(json_is_integer(json_object_get(object, "rewritten")));
+	assert_int_equal(json_integer_value(json_object_get(object, "failed")), 0);
+	json_decref(object);
+}
+
 static void without_memory_the_loss_is_counted(void **unused)
 {
 	struct stats stats = {0};
@@ -85,6 +100,7 @@ int main(void)
 		cmocka_unit_test(names_are_well_formed),
 		cmocka_unit_test(reasons_are_counted),
 		cmocka_unit_test(names_are_bounded),
+		cmocka_unit_test(sessions_are_counted_by_their_end),
 		cmocka_unit_test(without_memory_the_loss_is_counted),
 	};
 

@@ -24,8 +24,11 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 const struct command command_deny = {
 	.name = "deny",
 	.arguments = "ID",
-	.summary = "Deny a stream: what it holds is withheld, both sides are reset",
-	.details = "The session ends denied, with the reason 'operator'.",
+	.summary = "Deny a stream: what it holds is withheld, and it ends",
+	.details = "The stream ends denied, its open sessions failed, with the reason 'operator'. "
+		   "With\n"
+		   "on_deny refuse the agent is told so where its protocol has a way to say it;\n"
+		   "else, and towards the peer, the connection is reset.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

@@ -168,6 +168,10 @@ static json_t *notes_json(const struct policy *policy)
 				list, json_sprintf("the %s track has no tasks: it is framed and "
 						   "relayed, not evaluated",
 						   tracks[i]));
+	if (policy->release_opaque)
+		(void)json_array_append_new(
+			list, json_string("bodies of http1 that are no text are released unread "
+					  "(opaque_bodies)"));
 	if (!policy->has_framing && !is_exhaustive(policy))
 		(void)json_array_append_new(
 			list, json_string("no framing is named for other destinations: streams to "

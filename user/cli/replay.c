@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "sys/fd.h"
 #include "sys/log.h"
@@ -41,7 +42,9 @@ struct replay {
 	struct framing framing;
 	struct extract extract;
 	const char *match; /* the destination's, or "otherwise" */
-	struct session *session;
+	struct exchanges *exchanges;
+	struct session_state state; /* of the session that ended last */
+	uint64_t sessions;	    /* that ended; none where the track has no tasks */
 	struct pipeline *pipeline;
 	struct pipeline_task tasks[POLICY_TASKS_MAX];
 	const char *names[POLICY_TASKS_MAX];
@@ -56,6 +59,14 @@ static void on_unit(void *context, const struct pipeline_unit *unit)
 
 	(void)unit;
 	replay->units++;
+}
+
+static void on_session_end(void *context, const struct session_state *state)
+{
+	struct replay *replay = context;
+
+	replay->state = *state;
+	replay->sessions++;
 }
 
 static int find_destination(struct replay *replay, const char *destination)
@@ -86,6 +97,24 @@ static int find_destination(struct replay *replay, const char *destination)
 	return 0;
 }
 
+/* Without requests and responses, one exchange is all of the stream. */
+static int open_exchanges(struct replay *replay, const struct session_config *session,
+			  struct session **ret_session)
+{
+	const struct exchanges_config config = {
+		.session = *session,
+		.on_end = on_session_end,
+		.context = replay,
+		.one_sided = true,
+	};
+	int err = exchanges_new(&config, &replay->exchanges);
+
+	if (!err && replay->framing.kind != FRAMING_HTTP1 &&
+	    exchanges_request(replay->exchanges, ret_session))
+		err = -ENOMEM;
+	return err ? log_errno(LOG_ERR, err, "the session cannot be opened") : 0;
+}
+
 static int open_pipeline(struct replay *replay)
 {
 	const struct policy *policy = replay->policy;
@@ -99,6 +128,7 @@ static int open_pipeline(struct replay *replay)
 		.track = replay->track,
 		.tasks = replay->tasks,
 		.task_count = count,
+		.release_opaque = policy->release_opaque,
 		.on_unit = on_unit,
 		.context = replay,
 	};
@@ -113,11 +143,10 @@ static int open_pipeline(struct replay *replay)
 	}
 	config.tasks[replay->track] = replay->names;
 	config.task_count[replay->track] = count;
-	if (count && session_new(&config, &replay->session) != SESSION_OK) {
-		log_error("the session cannot be opened");
-		return -ENOMEM;
-	}
-	pipe.session = replay->session;
+	err = open_exchanges(replay, &config, &pipe.session);
+	if (err)
+		return err;
+	pipe.exchanges = replay->exchanges;
 	err = pipeline_new(&pipe, &replay->pipeline);
 	if (err)
 		return log_errno(LOG_ERR, err, "the pipeline cannot be opened");
@@ -167,23 +196,18 @@ static int feed(struct replay *replay, int fd, uint8_t *chunk, size_t size, enum
 	return 0;
 }
 
-/* The session's end: payloads are over, then it is finished. */
-static void settle(struct replay *replay, struct session_state *state)
+/* The end of the session that is over all of it, and of what a fault left open in http1. */
+static void settle(struct replay *replay)
 {
-	enum session_result result;
-
-	*state = (struct session_state){.end = SESSION_OPEN};
-	if (!replay->session)
+	if (!replay->exchanges)
 		return;
-	result = session_end_of_payloads(replay->session);
-	if (result == SESSION_OK)
-		result = session_finish(replay->session);
-	(void)result; /* what it was shows in the state */
-	session_get(replay->session, state);
+	/* How it ended shows in the state. */
+	if (replay->framing.kind != FRAMING_HTTP1)
+		(void)!exchanges_request_end(replay->exchanges);
+	exchanges_fail(replay->exchanges, SESSION_FRAMING_FAULT);
 }
 
-static json_t *result_json(const struct replay *replay, enum fault fault,
-			   const struct session_state *state)
+static json_t *result_json(const struct replay *replay, enum fault fault)
 {
 	const struct pipeline_denial *denial =
 		replay->pipeline ? pipeline_denial(replay->pipeline) : NULL;
@@ -194,7 +218,7 @@ static json_t *result_json(const struct replay *replay, enum fault fault,
 	json_t *view;
 
 	view = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s, s:s?, s:s?}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s, s:I, s:s?, s:s?}",
 		"destination", replay->match, "action", policy_action_name(replay->action),
 		"framing",
 		replay->action == POLICY_MEDIATE ? policy_framing_name(replay->framing.kind)
@@ -202,10 +226,11 @@ static json_t *result_json(const struct replay *replay, enum fault fault,
 		"received", (json_int_t)replay->received, "framed", (json_int_t)framed, "units",
 		(json_int_t)replay->units, "runes", (json_int_t)runes, "released",
 		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
-		"ranges", replay->released, "fault", fault_name(fault), "session",
-		replay->session ? session_end_name(state->end) : NULL, "reason",
+		"ranges", replay->released, "fault", fault_name(fault), "sessions",
+		(json_int_t)replay->sessions, "session",
+		replay->sessions ? session_end_name(replay->state.end) : NULL, "reason",
 		replay->action == POLICY_DENY ? "policy_denied"
-		: replay->session	      ? session_reason(state)
+		: replay->sessions	      ? session_reason(&replay->state)
 					      : NULL);
 	if (view && denial)
 		(void)json_object_set_new(view, "denial",
@@ -224,9 +249,11 @@ static void print_result(const json_t *view)
 
 	(void)printf("destination  %s: %s, framing %s\n", cli_text(view, "destination"),
 		     cli_text(view, "action"), cli_text(view, "framing"));
-	(void)printf("received     %lld bytes; %lld framed in %lld units, %lld runes\n",
-		     (long long)cli_number(view, "received"), (long long)cli_number(view, "framed"),
-		     (long long)cli_number(view, "units"), (long long)cli_number(view, "runes"));
+	(void)printf(
+		"received     %lld bytes; %lld framed in %lld units, %lld runes, %lld sessions\n",
+		(long long)cli_number(view, "received"), (long long)cli_number(view, "framed"),
+		(long long)cli_number(view, "units"), (long long)cli_number(view, "runes"),
+		(long long)cli_number(view, "sessions"));
 	json_array_foreach(ranges, i, range)
 	{
 		(void)printf("%-12s bytes %lld to %lld\n", i ? "" : "released",
@@ -249,10 +276,9 @@ static void print_result(const json_t *view)
 			     cli_text(view, "session"), cli_text(view, "reason"));
 }
 
-static int report(const struct cli *cli, const struct replay *replay, enum fault fault,
-		  const struct session_state *state)
+static int report(const struct cli *cli, const struct replay *replay, enum fault fault)
 {
-	json_t *view = result_json(replay, fault, state);
+	json_t *view = result_json(replay, fault);
 
 	if (!view) {
 		log_error("not enough memory");
@@ -265,7 +291,7 @@ static int report(const struct cli *cli, const struct replay *replay, enum fault
 	json_decref(view);
 	if (fault == FAULT_BLOCKED || replay->action == POLICY_DENY)
 		return CLI_EXIT_DENIED;
-	if (fault != FAULT_NONE || (replay->session && state->end != SESSION_COMPLETE_END))
+	if (fault != FAULT_NONE || (replay->sessions && replay->state.end != SESSION_COMPLETE_END))
 		return CLI_EXIT_FAILED;
 	return CLI_EXIT_DONE;
 }
@@ -273,7 +299,6 @@ static int report(const struct cli *cli, const struct replay *replay, enum fault
 static int play(const struct cli *cli, struct replay *replay, size_t size, const char *path)
 {
 	int fd cleanup(fd_closep) = -1;
-	struct session_state state;
 	enum fault fault = FAULT_NONE;
 	uint8_t *chunk;
 	int err;
@@ -297,8 +322,8 @@ static int play(const struct cli *cli, struct replay *replay, size_t size, const
 		(void)log_errno(LOG_ERR, err, "cannot read '%s'", path);
 		return CLI_EXIT_FAILED;
 	}
-	settle(replay, &state);
-	return report(cli, replay, fault, &state);
+	settle(replay);
+	return report(cli, replay, fault);
 }
 
 static int read_track(const char *name, enum session_track *ret_track)
@@ -334,7 +359,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	else
 		status = play(cli, &replay, wanted->chunk ? wanted->chunk : CHUNK_DEFAULT, args[0]);
 	pipeline_free(replay.pipeline);
-	(void)session_free(replay.session);
+	exchanges_free(replay.exchanges);
 	json_decref(replay.released);
 	return status;
 }
@@ -343,8 +368,11 @@ const struct command command_replay = {
 	.name = "replay",
 	.arguments = "FILE",
 	.summary = "Show what policy would do with a captured byte stream",
-	.details = "Needs no daemon and no privileges. FILE '-' is standard input. Prints offsets\n"
-		   "and counts, never text. Exit status 3: denied by policy, 1: another fault.",
+	.details =
+		"Needs no daemon and no privileges. FILE '-' is standard input. Prints offsets\n"
+		"and counts, never text. A stream has two directions, FILE is one of them: with\n"
+		"http1, requests are taken as answered when they end, and responses as those to\n"
+		"GET. Exit status 3: denied by policy, 1: another fault.",
 	.flags = COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

@@ -48,19 +48,25 @@ static int add_fence(char *line, size_t at, const json_t *summary)
 
 void run_summary_print(const json_t *summary)
 {
+	const json_t *sessions = json_object_get(summary, "sessions");
 	char line[LINE_MAX_LEN];
 	int at;
 
-	at = snprintf(line, sizeof(line),
-		      "streams %lld, denied %lld, failed %lld; runes released %lld, withheld %lld; "
-		      "bytes released %lld, withheld %lld",
-		      (long long)cli_number(summary, "streams"),
-		      (long long)cli_number(summary, "denied"),
-		      (long long)cli_number(summary, "failed"),
-		      (long long)cli_number(summary, "runes_released"),
-		      (long long)cli_number(summary, "runes_withheld"),
-		      (long long)cli_number(summary, "bytes_released"),
-		      (long long)cli_number(summary, "bytes_withheld"));
+	at = snprintf(
+		line, sizeof(line),
+		"streams %lld, denied %lld, failed %lld; sessions complete %lld, denied %lld, "
+		"rewritten %lld, failed %lld; runes released %lld, withheld %lld; "
+		"bytes released %lld, withheld %lld",
+		(long long)cli_number(summary, "streams"), (long long)cli_number(summary, "denied"),
+		(long long)cli_number(summary, "failed"),
+		(long long)cli_number(sessions, "complete"),
+		(long long)cli_number(sessions, "denied"),
+		(long long)cli_number(sessions, "rewritten"),
+		(long long)cli_number(sessions, "failed"),
+		(long long)cli_number(summary, "runes_released"),
+		(long long)cli_number(summary, "runes_withheld"),
+		(long long)cli_number(summary, "bytes_released"),
+		(long long)cli_number(summary, "bytes_withheld"));
 	if (at > 0 && (size_t)at < sizeof(line))
 		at = add_fence(line, (size_t)at, summary);
 	if (at > 0 && (size_t)at < sizeof(line))

@@ -28,6 +28,7 @@ static void print_daemon(const json_t *status)
 static void print_sums(const json_t *status)
 {
 	const json_t *streams = json_object_get(status, "streams");
+	const json_t *sessions = json_object_get(status, "sessions");
 	const json_t *runes = json_object_get(status, "runes");
 	const json_t *bytes = json_object_get(status, "bytes");
 
@@ -36,6 +37,12 @@ static void print_sums(const json_t *status)
 		"streams", (long long)cli_number(streams, "open"),
 		(long long)cli_number(streams, "total"), (long long)cli_number(streams, "complete"),
 		(long long)cli_number(streams, "denied"), (long long)cli_number(streams, "failed"));
+	(void)printf("%-13s %lld open; %lld complete, %lld denied, %lld rewritten, %lld failed\n",
+		     "sessions", (long long)cli_number(sessions, "open"),
+		     (long long)cli_number(sessions, "complete"),
+		     (long long)cli_number(sessions, "denied"),
+		     (long long)cli_number(sessions, "rewritten"),
+		     (long long)cli_number(sessions, "failed"));
 	(void)printf("%-13s %lld received, %lld released, %lld withheld\n", "runes",
 		     (long long)cli_number(runes, "received"),
 		     (long long)cli_number(runes, "released"),

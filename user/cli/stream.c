@@ -36,6 +36,23 @@ static void print_flow(const char *name, const json_t *flow)
 		print_line("  fault", fault);
 }
 
+/* "sessions   1 open, 3 complete" */
+static void print_sessions(json_t *sessions)
+{
+	const char *end, *before = "";
+	json_t *count;
+
+	(void)printf("%-10s ", "sessions");
+	json_object_foreach(sessions, end, count)
+	{
+		if (!json_integer_value(count))
+			continue;
+		(void)printf("%s%lld %s", before, (long long)json_integer_value(count), end);
+		before = ", ";
+	}
+	(void)printf("%s\n", *before ? "" : "none");
+}
+
 static void print_stream(const json_t *stream)
 {
 	const json_t *session = json_object_get(stream, "session");
@@ -54,6 +71,7 @@ static void print_stream(const json_t *stream)
 	print_line("framing", cli_text(stream, "framing"));
 	print_flow("request", json_object_get(stream, "request"));
 	print_flow("response", json_object_get(stream, "response"));
+	print_sessions(json_object_get(stream, "sessions"));
 	if (json_is_object(session)) {
 		print_line("session", cli_text(session, "end"));
 		print_line("  error", cli_text(session, "error"));

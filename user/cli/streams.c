@@ -3,9 +3,9 @@
 
 #include "cli/cli.h"
 
-static const char *const heads[] = {"ID",	 "STATE",     "AGE",	 "PID",	     "COMMAND",
-				    "PEER",	 "ACTION",    "FRAMING", "REQ HELD", "REQ SENT",
-				    "RESP HELD", "RESP SENT", "WHY"};
+static const char *const heads[] = {"ID",	 "STATE",     "AGE",	  "PID",      "COMMAND",
+				    "PEER",	 "ACTION",    "FRAMING",  "REQ HELD", "REQ SENT",
+				    "RESP HELD", "RESP SENT", "SESSIONS", "WHY"};
 
 /* Why a stream ended, or what a flow of it runs into. */
 static const char *why(const json_t *stream)
@@ -20,6 +20,20 @@ static const char *why(const json_t *stream)
 		fault = json_string_value(
 			json_object_get(json_object_get(stream, keys[i]), "fault"));
 	return fault ? fault : "";
+}
+
+/* How many sessions a stream has had, the open ones among them. */
+static long long count_sessions(const json_t *stream)
+{
+	json_t *sessions = json_object_get(stream, "sessions"), *count;
+	const char *end;
+	long long sum = 0;
+
+	json_object_foreach(sessions, end, count)
+	{
+		sum += (long long)json_integer_value(count);
+	}
+	return sum;
 }
 
 static void add_stream(struct table *table, const json_t *stream)
@@ -39,6 +53,7 @@ static void add_stream(struct table *table, const json_t *stream)
 	table_add(table, "%lld", (long long)cli_number(request, "sent"));
 	table_add(table, "%lld", (long long)cli_number(response, "held"));
 	table_add(table, "%lld", (long long)cli_number(response, "sent"));
+	table_add(table, "%lld", count_sessions(stream));
 	table_add(table, "%s", why(stream));
 }
 
@@ -76,7 +91,8 @@ const struct command command_streams = {
 	.arguments = "",
 	.summary = "List the open streams",
 	.details = "HELD counts bytes that wait for policy, SENT bytes that have left; both by\n"
-		   "track: REQ is agent to peer where the agent connected.",
+		   "track: REQ is agent to peer where the agent connected. SESSIONS counts the\n"
+		   "exchanges that were or are accounted for: of http1 one for each request.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.run = run,

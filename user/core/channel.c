@@ -21,6 +21,7 @@ struct channel *channel_new(const struct channel_set *set)
 		return NULL;
 	channel->runs = channel->first;
 	channel->run_capacity = ARRAY_SIZE(channel->first);
+	channel->begun = NOT_HELD;
 	for (size_t i = 0; i < set->task_count; i++) {
 		terms_cursor_init(&channel->cursors[i].terms);
 		channel->cursors[i].held = NOT_HELD;
@@ -131,6 +132,8 @@ static enum fault place(struct channel_set *set, struct channel *channel, uint64
 		channel->runs[channel->run_count++] =
 			(struct channel_run){.rune = channel->runes, .track = set->track};
 	}
+	if (channel->whole)
+		channel->begun = MIN(channel->begun, set->track);
 	set->track += runes;
 	return FAULT_NONE;
 }
@@ -163,9 +166,14 @@ static enum fault matcher_fault(int r)
 	}
 }
 
-/* Does a task still hold something of an earlier unit for what comes here? */
+/*
+ * Does a task still hold something of an earlier unit for what comes here? What comes
+ * before the end of a channel that is whole releases nothing.
+ */
 static bool holds_earlier(const struct channel_set *set, const struct channel *channel)
 {
+	if (channel->begun < set->floor)
+		return false;
 	for (size_t i = 0; i < set->task_count; i++)
 		if (channel->cursors[i].held < set->floor)
 			return true;
@@ -337,7 +345,14 @@ enum fault channel_end(struct channel_set *set, struct channel *channel)
 		fault = end_tasks(set, channel);
 	for (size_t i = 0; i < set->task_count && !fault; i++)
 		channel->cursors[i].held = NOT_HELD;
+	if (!fault)
+		channel->begun = NOT_HELD;
 	return fault;
+}
+
+void channel_complete(struct channel *channel)
+{
+	channel->begun = NOT_HELD;
 }
 
 static uint64_t load(const uint8_t *text, size_t len)
@@ -371,22 +386,59 @@ static bool same_short(const struct channel_short *a, const struct channel_short
 	return a->first == b->first && a->last == b->last && a->len == b->len;
 }
 
+static uint64_t hash_short(const struct channel_short *key)
+{
+	return ((key->first ^ key->last << 7 ^ key->len) * 0x9e3779b97f4a7c15ull) >> 40;
+}
+
 /* The pair of slots that a short text may be in. */
 static struct channel_short *short_slots(struct channel_set *set, const struct channel_short *key)
 {
-	uint64_t hash = (key->first ^ key->last << 7 ^ key->len) * 0x9e3779b97f4a7c15ull;
+	return &set->shorts[hash_short(key) & (CHANNEL_SHORT_KEPT - 2)];
+}
 
-	return &set->shorts[hash >> 40 & (CHANNEL_SHORT_KEPT - 2)];
+/* The same for a long one, where there are any. */
+static struct channel_long *long_slots(struct channel_set *set, const struct channel_short *key)
+{
+	return &set->longs[hash_short(key) & (CHANNEL_LONG_KEPT - 2)];
+}
+
+static bool same_long(const struct channel_long *slot, const uint8_t *text, size_t len)
+{
+	return slot->len == len && memcmp(slot->text, text, len) == 0;
+}
+
+static void keep_short(struct channel_short *slots, const struct channel_short *key)
+{
+	slots[1] = slots[0];
+	slots[0] = *key;
+}
+
+static enum fault keep_long(struct channel_set *set, const struct channel_short *key,
+			    const uint8_t *text, size_t len)
+{
+	struct channel_long *slots;
+
+	if (!set->longs)
+		set->longs = calloc(CHANNEL_LONG_KEPT, sizeof(*set->longs));
+	if (!set->longs)
+		return FAULT_NO_MEMORY;
+	slots = long_slots(set, key);
+	slots[1] = slots[0];
+	slots[0].len = (uint8_t)len;
+	memcpy(slots[0].text, text, len);
+	return FAULT_NONE;
 }
 
 __attribute__((noinline)) static enum fault whole(struct channel_set *set, const char *name,
 						  const uint8_t *text, size_t len, uint64_t runes)
 {
-	struct channel *channel = channel_set_scratch(set, name);
+	struct channel *channel = set->aside;
 	enum fault fault;
 
 	if (runes > set->ceiling - set->track)
 		return FAULT_ACCOUNTING;
+	channel->name = name;
 	channel->runs[0] = (struct channel_run){.rune = 0, .track = set->track};
 	channel->run_count = 1;
 	set->track += runes;
@@ -401,32 +453,40 @@ __attribute__((noinline)) static enum fault whole_unknown(struct channel_set *se
 							  const uint8_t *text, size_t len,
 							  uint64_t runes)
 {
+	const struct channel_short key = make_short(text, len);
 	enum fault fault = whole(set, name, text, len, runes);
-	struct channel_short key;
-	struct channel_short *slots;
 
 	if (fault)
 		return fault;
-	key = make_short(text, len);
-	slots = short_slots(set, &key);
-	slots[1] = slots[0];
-	slots[0] = key;
+	if (len > CHANNEL_SHORT_MAX)
+		return keep_long(set, &key, text, len);
+	keep_short(short_slots(set, &key), &key);
 	return FAULT_NONE;
+}
+
+static inline bool is_known(struct channel_set *set, const uint8_t *text, size_t len)
+{
+	const struct channel_short key = make_short(text, len), *slots;
+	const struct channel_long *longs;
+
+	if (len <= CHANNEL_SHORT_MAX) {
+		slots = short_slots(set, &key);
+		return same_short(&slots[0], &key) || same_short(&slots[1], &key);
+	}
+	if (!set->longs)
+		return false;
+	longs = long_slots(set, &key);
+	return same_long(&longs[0], text, len) || same_long(&longs[1], text, len);
 }
 
 enum fault channel_set_whole(struct channel_set *set, const char *name, const uint8_t *text,
 			     size_t len, uint64_t runes, bool recurs)
 {
-	const struct channel_short *slots;
-	struct channel_short key;
-
 	if (!len)
 		return FAULT_NONE;
-	if (!recurs || len > CHANNEL_SHORT_MAX || runes > set->ceiling - set->track)
+	if (!recurs || len > CHANNEL_LONG_MAX || runes > set->ceiling - set->track)
 		return whole(set, name, text, len, runes);
-	key = make_short(text, len);
-	slots = short_slots(set, &key);
-	if (!same_short(&slots[0], &key) && !same_short(&slots[1], &key))
+	if (!is_known(set, text, len))
 		return whole_unknown(set, name, text, len, runes);
 	set->track += runes;
 	if (set->on_text)

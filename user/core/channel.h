@@ -17,6 +17,8 @@
  *      it is cleared to when it is. (Of two tasks that deny within a few runes of
  *      each other, the cut may decide which is named, where one of them folds.)
  *  H3. A channel that has nothing pending keeps nothing of its text.
+ *  H4. Of a channel that is whole no rune is cleared by any task before it is complete;
+ *      its text is matched as it comes all the same.
  *
  * Units: runes; `rune` is a number in the channel, `track` one in the track.
  */
@@ -54,8 +56,10 @@ struct channel {
 	uint64_t runes; /* given to the cursors */
 	size_t memory;	/* parked: as the set counts it */
 	bool joined;
-	bool waiting;  /* one more is numbered, and waits for its rest */
-	uint16_t high; /* the surrogate that waits, where it is one */
+	bool whole;	/* joined: no task clears any of it before it is complete, or ends */
+	uint64_t begun; /* whole: track number of the first rune since then, or UINT64_MAX */
+	bool waiting;	/* one more is numbered, and waits for its rest */
+	uint16_t high;	/* the surrogate that waits, where it is one */
 	uint32_t run_count, run_capacity;
 	struct channel_run *runs; /* of those that may be pending, in order */
 	struct channel_run first[2];
@@ -74,6 +78,15 @@ struct channel_short {
 	uint64_t len; /* 0: none */
 };
 
+/* The same for texts that are somewhat longer: identifiers, names of models. */
+#define CHANNEL_LONG_MAX  64u
+#define CHANNEL_LONG_KEPT 16u
+
+struct channel_long {
+	uint8_t len; /* 0: none */
+	uint8_t text[CHANNEL_LONG_MAX];
+};
+
 struct channel_match {
 	size_t task;
 	uint32_t term;
@@ -90,6 +103,7 @@ struct channel_set {
 	uint64_t track; /* number of the next rune */
 	uint64_t floor; /* of the first rune that belongs to no complete unit */
 	struct channel *scratch;
+	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */
 	struct channel *parked, **parked_tail; /* list, in order of arrival */
 	struct channel *spare;		       /* one that unit ends need not free */
@@ -98,6 +112,7 @@ struct channel_set {
 	size_t parked_memory;
 	struct channel_match match; /* with FAULT_BLOCKED */
 	struct channel_short shorts[CHANNEL_SHORT_KEPT];
+	struct channel_long *longs; /* NULL, or CHANNEL_LONG_KEPT in pairs */
 };
 
 /* A channel of the set's tasks; NULL: out of memory. Free accepts NULL. */
@@ -112,7 +127,13 @@ uint64_t channel_track_of(const struct channel *channel, uint64_t rune);
 int channel_set_init(struct channel_set *set) must_check;
 void channel_set_done(struct channel_set *set);
 
-/* Adds a joined channel; name is borrowed. -ENOMEM. */
+/*
+ * Begins anew at a number of the track, that of another session: every channel but the
+ * scratch one is dropped. Nothing may be pending.
+ */
+void channel_set_restart(struct channel_set *set, uint64_t track);
+
+/* Adds a joined channel; the name is copied. -ENOMEM. */
 int channel_set_join(struct channel_set *set, const char *name,
 		     struct channel **ret_channel) must_check;
 
@@ -133,8 +154,9 @@ enum fault channel_surrogate(struct channel_set *set, struct channel *channel,
 			     uint32_t unit) must_check;
 
 /*
- * A whole text by itself: as begun in the scratch channel under that name, and
- * ended. recurs: it is likely to come again, if it is short.
+ * A whole text by itself, of a channel of that name, that begins and ends here, also
+ * while another is under way in the scratch channel. recurs: it is likely to come
+ * again, if it is short.
  */
 enum fault channel_set_whole(struct channel_set *set, const char *name, const uint8_t *text,
 			     size_t len, uint64_t runes, bool recurs) must_check;
@@ -146,6 +168,9 @@ enum fault channel_arrived(struct channel_set *set, struct channel *channel, con
 
 /* The text ends: what waited is U+FFFD, nothing is pending any more. */
 enum fault channel_end(struct channel_set *set, struct channel *channel) must_check;
+
+/* What a channel that is whole holds so far is all: it may be cleared. The text may go on. */
+void channel_complete(struct channel *channel);
 
 /* The text may go on in this unit, under the name it was found by. FAULT_TOO_LARGE as well. */
 enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,

@@ -11,7 +11,8 @@ int channel_set_init(struct channel_set *set)
 {
 	set->parked_tail = &set->parked;
 	set->scratch = channel_new(set);
-	return set->scratch ? 0 : -ENOMEM;
+	set->aside = channel_new(set);
+	return set->scratch && set->aside ? 0 : -ENOMEM;
 }
 
 static void free_list(const struct channel_set *set, struct channel *list)
@@ -27,10 +28,19 @@ static void free_list(const struct channel_set *set, struct channel *list)
 void channel_set_done(struct channel_set *set)
 {
 	channel_free(set, set->scratch);
+	channel_free(set, set->aside);
 	channel_free(set, set->spare);
 	free_list(set, set->joined);
 	free_list(set, set->parked);
 	free(set->buckets);
+	free(set->longs);
+}
+
+void channel_set_restart(struct channel_set *set, uint64_t track)
+{
+	free_list(set, set->joined);
+	set->joined = NULL;
+	set->track = set->floor = track;
 }
 
 int channel_set_join(struct channel_set *set, const char *name, struct channel **ret_channel)
@@ -39,7 +49,13 @@ int channel_set_join(struct channel_set *set, const char *name, struct channel *
 
 	if (!channel)
 		return -ENOMEM;
-	channel->name = name;
+	channel->key = strdup(name);
+	if (!channel->key) {
+		channel_free(set, channel);
+		return -ENOMEM;
+	}
+	channel->key_len = strlen(name);
+	channel->name = channel->key;
 	channel->joined = true;
 	channel->next = set->joined;
 	set->joined = channel;
@@ -223,6 +239,7 @@ uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 
 	for (const struct channel *c = set->joined; c; c = c->next) {
 		frontier = MIN(frontier, c->cursors[task].held);
+		frontier = MIN(frontier, c->begun);
 		if (c->waiting)
 			frontier = MIN(frontier, channel_track_of(c, c->runes));
 	}
@@ -233,7 +250,9 @@ size_t channel_set_memory(const struct channel_set *set)
 {
 	size_t bytes = set->parked_memory + set->bucket_count * sizeof(struct channel *);
 
-	bytes += memory_of(set, set->scratch) + (set->spare ? memory_of(set, set->spare) : 0);
+	bytes += memory_of(set, set->scratch) + memory_of(set, set->aside);
+	bytes += set->longs ? CHANNEL_LONG_KEPT * sizeof(*set->longs) : 0;
+	bytes += set->spare ? memory_of(set, set->spare) : 0;
 	for (const struct channel *c = set->joined; c; c = c->next)
 		bytes += memory_of(set, c);
 	return bytes;

@@ -8,12 +8,11 @@
  * Invariants:
  *  E1. Every rune of a payload that is not fixed grammar reaches a channel.
  *  E2. Member names and numbers go to `meta` and end with their token. A string
- *      the extractor does not join goes to the channel of its path (member names
- *      joined by '.', with a backslash before their own, array indexes dropped;
- *      '$' is the path without names, "\\$" that of a member named so)
+ *      the extractor does not join goes to the channel of its path (extract_path.h)
  *      and ends with its unit: only within an array can the same path come twice
  *      in a unit, and then they are one text.
- *  E3. A joined channel is chosen by the exact sequence of member names.
+ *  E3. A joined channel is chosen by the exact sequence of member names; of the
+ *      extractors of chats, by the types of the containers as well.
  */
 #ifndef SLUICE_CORE_EXTRACT_H
 #define SLUICE_CORE_EXTRACT_H
@@ -24,56 +23,56 @@
 
 #include "base/macros.h"
 #include "core/channel.h"
+#include "core/extract_attempt.h"
+#include "core/extract_ollama.h"
+#include "core/extract_openai.h"
+#include "core/extract_raw.h"
+#include "core/extract_tokens.h"
 #include "core/fault.h"
 #include "core/json.h"
 #include "core/pipeline.h"
-#include "core/utf8.h"
-
-#define EXTRACT_JOINED_MAX 2u
-/*
- * Bytes of the path of a string within an array. Looking it up takes time for each
- * such string, so that a unit with a longer one is too large.
- */
-#define EXTRACT_NAME_MAX 1024u
-
-/* A path whose strings are joined over units. */
-struct extract_joined {
-	const char *path;
-	uint32_t names; /* in the path */
-	struct channel *channel;
-};
 
 struct extractor {
 	struct channel_set *set;
-	uint8_t kind; /* enum extract_kind */
-	bool lines;   /* payloads end at an LF that is not theirs */
-	bool json;    /* payloads are JSON */
-	bool raw;     /* payloads are text as they are */
-	bool join_unit, replace;
-	bool park;	  /* the string under way may go on in this unit */
-	bool cr;	  /* a CR that belongs to the payload unless an LF follows */
-	bool end_in_unit; /* the unit under way says that the exchange is complete */
-	bool complete;	  /* a whole unit said so */
-	struct channel *current;
-	struct extract_joined joined[EXTRACT_JOINED_MAX];
-	uint32_t joined_count;
-	struct utf8 utf8; /* raw: a sequence under way */
-	char *own_path;	  /* of EXTRACT_PATH */
-	char *path;	  /* of the string under way */
-	size_t path_len, path_capacity;
-	/* Where each name of the path ends; the first path_names of them are still right. */
-	uint32_t *path_ends;
-	uint32_t path_names, path_ends_capacity;
+	bool lines;  /* payloads end at an LF that is not theirs */
+	bool events; /* they are the data of events */
+	bool json;   /* payloads are JSON */
+	bool text;   /* payloads are text as they are */
+	bool join_unit;
+	bool cr;      /* a CR that belongs to the payload unless an LF follows */
+	bool begun;   /* events: the payload under way has a byte */
+	bool marking; /* events: it is the end mark so far, up to so many bytes of it */
+	uint8_t marked;
+	bool ended;    /* events: the end mark has come */
+	bool complete; /* a whole unit said that the exchange is */
+	struct extract_raw raw;
+	struct extract_attempt *attempt; /* NULL: none is made */
+	struct extract_tokens tokens;
+	struct extract_openai *openai; /* each NULL but for its kind */
+	struct extract_ollama *ollama;
 	struct json scanner;
 };
 
+/* What the payloads are, and what is wanted of them. */
+#define EXTRACTOR_LINES (1u << 0) /* they are lines */
+#define EXTRACTOR_JSON	(1u << 1) /* they have to be JSON whatever the kind */
+#define EXTRACTOR_EVALUATE \
+	(1u << 2) /* the text is wanted; without it only what the framing needs */
 /*
- * lines: the payloads are lines; json: they have to be JSON whatever the kind;
- * evaluate: the text is wanted (without it payloads are only checked for what
- * the framing needs). -EINVAL: no such kind, or no path. -ENOMEM.
+ * They are the data of events: UTF-8 whatever the kind; where they are JSON an empty one
+ * is no document, and one that is "[DONE]" ends every text (the exchange is complete):
+ * any data after it is FAULT_PROTOCOL.
  */
+#define EXTRACTOR_EVENTS (1u << 3)
+/*
+ * Text (EXTRACT_RAW) that may be JSON under a wrong label: read as such too, besides,
+ * as far as it is. What is no JSON is no fault.
+ */
+#define EXTRACTOR_ATTEMPT (1u << 4)
+
+/* -EINVAL: no such kind, or no path. -ENOMEM. */
 int extractor_init(struct extractor *extractor, const struct extract *config,
-		   struct channel_set *set, bool lines, bool json, bool evaluate) must_check;
+		   struct channel_set *set, unsigned int flags) must_check;
 void extractor_done(struct extractor *extractor);
 
 /*

@@ -53,8 +53,9 @@ static void token_begin(struct json *json, enum json_token token, enum state sta
 	json->number = NUMBER_START;
 }
 
-static void open_container(struct json *json, bool object)
+static void open_container(struct json *json, const uint8_t *at)
 {
+	bool object = *at == '{';
 	uint8_t bit = (uint8_t)(1u << json->depth % 8), *byte = &json->objects[json->depth / 8];
 
 	if (json->depth == JSON_DEPTH_MAX) {
@@ -71,12 +72,17 @@ static void open_container(struct json *json, bool object)
 	json->depth++;
 	json->in_object = object;
 	json->state = object ? NAME_OR_END : VALUE_OR_END;
+	if (json->sink && json->sink->open && !json->fault)
+		json->fault = (uint8_t)json->sink->open(json->context, at, object);
 }
 
-static void close_container(struct json *json)
+/* end: past its bracket. */
+static const uint8_t *close_container(struct json *json, const uint8_t *end)
 {
 	unsigned int outer = json->depth - 2u;
 
+	if (json->sink && json->sink->close)
+		json->fault = (uint8_t)json->sink->close(json->context, end);
 	if (json->in_object)
 		json_names_close(&json->names);
 	else
@@ -84,6 +90,7 @@ static void close_container(struct json *json)
 	json->depth--;
 	json->in_object = json->depth && (json->objects[outer / 8] >> outer % 8 & 1);
 	after_value(json);
+	return end;
 }
 
 static enum number number_next(enum number at, uint8_t c)
@@ -144,7 +151,7 @@ static const uint8_t *number(struct json *json, const uint8_t *p, const uint8_t 
 	return p;
 }
 
-static const uint8_t *literal(struct json *json, const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *literal(struct json *json, const uint8_t *p, const uint8_t *end)
 {
 	const char *text = literals[json->literal];
 
@@ -158,8 +165,8 @@ static const uint8_t *literal(struct json *json, const uint8_t *p, const uint8_t
 	}
 	if (!text[json->number]) {
 		after_value(json);
-		if (json->sink)
-			json->sink->literal(json->context, (uint8_t)text[0]);
+		if (json->sink && json->sink->literal)
+			json->fault = (uint8_t)json->sink->literal(json->context, (uint8_t)text[0]);
 	}
 	return p;
 }
@@ -186,8 +193,8 @@ static const uint8_t *string(struct json *json, const uint8_t *p, const uint8_t 
  * A string begins after its quote. Most lie in one piece, of ASCII and without
  * escapes, and are dealt with here at once; any other is left to string().
  */
-static const uint8_t *begin_string(struct json *json, enum json_token token, const uint8_t *p,
-				   const uint8_t *end)
+static inline __attribute__((always_inline)) const uint8_t *
+begin_string(struct json *json, enum json_token token, const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *stop = json_skip_plain(p, end);
 	size_t len = (size_t)(stop - p);
@@ -202,7 +209,7 @@ static const uint8_t *begin_string(struct json *json, enum json_token token, con
 	if (json->sink)
 		fault = json->sink->text(json->context, token, JSON_FIRST | JSON_LAST, p, len, len);
 	if (!fault && token == JSON_NAME)
-		fault = json_names_add(&json->names, p, len);
+		fault = json_name_fault(json, json_names_add(&json->names, p, len));
 	json->fault = (uint8_t)fault;
 	json->token = (uint8_t)token;
 	after_string(json);
@@ -217,7 +224,7 @@ static const uint8_t *value(struct json *json, const uint8_t *p, const uint8_t *
 		return begin_string(json, JSON_STRING, p + 1, end);
 	case '{':
 	case '[':
-		open_container(json, *p == '{');
+		open_container(json, p);
 		return p + !json->fault;
 	case '-':
 	case '0' ... '9':
@@ -260,7 +267,7 @@ static const uint8_t *after(struct json *json, const uint8_t *p, const uint8_t *
 		if (json->in_object && p + 1 < end && p[1] == '"')
 			return begin_name(json, p + 2, end);
 	} else if (*p == (json->in_object ? '}' : ']')) {
-		close_container(json);
+		return close_container(json, p + 1);
 	} else {
 		json->fault = FAULT_BAD_JSON;
 		return p;
@@ -280,23 +287,24 @@ static const uint8_t *structure(struct json *json, const uint8_t *p, const uint8
 	case AFTER:
 		return after(json, p, end);
 	case NAME_OR_END:
-		if (*p == '}') {
-			close_container(json);
-			return p + 1;
-		}
+		if (*p == '}')
+			return close_container(json, p + 1);
 		/* fall through */
 	case NAME:
 		if (*p != '"')
 			break;
 		return begin_name(json, p + 1, end);
 	case VALUE_OR_END:
-		if (*p == ']') {
-			close_container(json);
-			return p + 1;
-		}
+		if (*p == ']')
+			return close_container(json, p + 1);
 		/* fall through */
 	case START:
 	case VALUE:
+		return value(json, p, end);
+	case DONE:
+		if (!json->lenient)
+			break;
+		json_names_clear(&json->names);
 		return value(json, p, end);
 	default:
 		break;
@@ -328,6 +336,40 @@ enum fault json_scan(struct json *json, const uint8_t *data, size_t len, size_t 
 	}
 	*ret_used = (size_t)(p - data);
 	return (enum fault)json->fault;
+}
+
+bool json_note(const struct json *json, struct json_mark *ret_mark)
+{
+	return json->depth == 2 && json->arrays == 1 &&
+	       json_names_note(&json->names, &ret_mark->names);
+}
+
+bool json_recall(struct json *json, const struct json_mark *mark)
+{
+	if (json->state != START || !json_names_recall(&json->names, &mark->names))
+		return false;
+	/* An object, and in it an array. */
+	json->objects[0] = 1;
+	json->depth = 2;
+	json->arrays = 1;
+	json->in_object = false;
+	json->state = VALUE_OR_END;
+	return true;
+}
+
+bool json_in_token(const struct json *json)
+{
+	return json->state <= NUMBER && json->begun;
+}
+
+void json_reset(struct json *json)
+{
+	json_names_clear(&json->names);
+	json->state = START;
+	json->fault = FAULT_NONE;
+	json->in_object = false;
+	json->depth = json->arrays = 0;
+	json->utf8.have = 0;
 }
 
 bool json_blank(const struct json *json)

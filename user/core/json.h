@@ -43,8 +43,14 @@ struct json_sink {
 			   const uint8_t *text, size_t len, uint64_t runes);
 	enum fault (*surrogate)(void *context, enum json_token token, unsigned int flags,
 				uint32_t unit);
-	/* true, false or null, by its first letter */
-	void (*literal)(void *context, uint8_t first);
+	/* true, false or null, by its first letter; may be NULL */
+	enum fault (*literal)(void *context, uint8_t first);
+	/*
+	 * A container opens, at its bracket, or closes, its bracket being the last byte before
+	 * end; both lie in what is being scanned. json->depth counts it. Both may be NULL.
+	 */
+	enum fault (*open)(void *context, const uint8_t *at, bool object);
+	enum fault (*close)(void *context, const uint8_t *end);
 };
 
 struct json {
@@ -52,6 +58,7 @@ struct json {
 	void *context;
 	bool by_line; /* an LF outside of strings ends the scan and is not taken */
 	bool replace; /* U+FFFD per maximal ill-formed subpart, instead of FAULT_BAD_UTF8 */
+	bool lenient; /* one text may follow another, and members be named twice */
 
 	uint8_t state;
 	uint8_t number; /* how far the number, the escape or the literal has come */
@@ -68,6 +75,11 @@ struct json {
 	uint8_t objects[JSON_DEPTH_MAX / 8]; /* a bit per open container: is it an object? */
 };
 
+/* A scanner that is just inside of an array of a text's outermost object. */
+struct json_mark {
+	struct json_names_mark names;
+};
+
 void json_init(struct json *json, const struct json_sink *sink, void *context);
 void json_done(struct json *json);
 
@@ -77,6 +89,20 @@ void json_done(struct json *json);
  */
 enum fault json_scan(struct json *json, const uint8_t *data, size_t len,
 		     size_t *ret_used) must_check;
+
+/*
+ * Notes where the scanner stands, where it is as json_mark says (asked by the sink as the
+ * array opens). False: that cannot be noted.
+ */
+bool json_note(const struct json *json, struct json_mark *ret_mark);
+/* Where no text has begun, goes there: the bytes before need not be scanned. False: it cannot. */
+bool json_recall(struct json *json, const struct json_mark *mark);
+
+/* Is the text under way inside a name, a string or a number of which a piece is out? */
+bool json_in_token(const struct json *json);
+
+/* Forgets the text under way, and what was at fault in it. */
+void json_reset(struct json *json);
 
 /* Has the text under way held nothing but white space? */
 bool json_blank(const struct json *json);

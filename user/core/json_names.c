@@ -216,23 +216,30 @@ static bool same(const struct json_names *names, const struct json_key *a, const
 	return a->len == b->len && (!a->len || (*p == *q && memcmp(p, q, a->len) == 0));
 }
 
-enum fault json_names_end(struct json_names *names)
+/* Out of line, to keep what nearly all objects need short. */
+__attribute__((noinline)) static enum fault add_to_long(struct json_names *names,
+							struct json_object *object, uint32_t last)
 {
-	struct json_object *object = &names->objects[names->object_count - 1];
-	uint32_t last = names->key_count - 1;
 	enum fault fault = FAULT_NONE;
 
-	if (last - object->first_key < LINEAR_MAX) {
-		for (uint32_t i = object->first_key; i < last; i++)
-			if (same(names, &names->keys[i], &names->keys[last]))
-				return FAULT_DUPLICATE_KEY;
-		return FAULT_NONE;
-	}
 	/* The first name past the linear part brings those before it into the tree. */
 	if (object->root == NO_ROOT)
 		for (uint32_t i = object->first_key; i < last && !fault; i++)
 			fault = tree_add(names, object, i);
 	return fault ? fault : tree_add(names, object, last);
+}
+
+enum fault json_names_end(struct json_names *names)
+{
+	struct json_object *object = &names->objects[names->object_count - 1];
+	uint32_t last = names->key_count - 1;
+
+	if (last - object->first_key >= LINEAR_MAX)
+		return add_to_long(names, object, last);
+	for (uint32_t i = object->first_key; i < last; i++)
+		if (same(names, &names->keys[i], &names->keys[last]))
+			return FAULT_DUPLICATE_KEY;
+	return FAULT_NONE;
 }
 
 static enum fault add_growing(struct json_names *names, const uint8_t *text, size_t len)
@@ -263,6 +270,33 @@ const uint8_t *json_names_at(const struct json_names *names, uint32_t depth, siz
 
 	*ret_len = key->len;
 	return names->bytes + key->offset;
+}
+
+bool json_names_note(const struct json_names *names, struct json_names_mark *ret_mark)
+{
+	/* So few have no tree. */
+	_Static_assert(JSON_NAMES_MARK <= LINEAR_MAX, "a mark of names that are in a tree");
+	if (names->object_count != 1 || names->key_count > JSON_NAMES_MARK ||
+	    names->used > sizeof(ret_mark->bytes))
+		return false;
+	ret_mark->used = names->used;
+	ret_mark->key_count = names->key_count;
+	memcpy(ret_mark->keys, names->keys, names->key_count * sizeof(*names->keys));
+	memcpy(ret_mark->bytes, names->bytes, names->used);
+	return true;
+}
+
+bool json_names_recall(struct json_names *names, const struct json_names_mark *mark)
+{
+	if (names->object_count || !names->object_capacity ||
+	    names->key_capacity < mark->key_count || names->capacity < mark->used)
+		return false;
+	memcpy(names->keys, mark->keys, mark->key_count * sizeof(*names->keys));
+	memcpy(names->bytes, mark->bytes, mark->used);
+	names->key_count = mark->key_count;
+	names->used = mark->used;
+	names->objects[names->object_count++] = (struct json_object){.root = NO_ROOT};
+	return true;
 }
 
 size_t json_names_memory(const struct json_names *names)

@@ -33,6 +33,15 @@ struct json_object {
 	uint32_t root; /* of its tree, once it has one */
 };
 
+/* The names of a text's outermost object alone, as far as they are few. */
+#define JSON_NAMES_MARK 8u
+
+struct json_names_mark {
+	uint32_t used, key_count;
+	struct json_key keys[JSON_NAMES_MARK];
+	uint8_t bytes[192];
+};
+
 struct json_names {
 	uint8_t *bytes;
 	struct json_key *keys; /* the last is the one under way, or the current one */
@@ -66,6 +75,20 @@ enum fault json_names_add(struct json_names *names, const uint8_t *text, size_t 
 
 /* The current name in the open object of that depth, 0 being the outermost. */
 const uint8_t *json_names_at(const struct json_names *names, uint32_t depth, size_t *ret_len);
+
+/* The same in the innermost one; before its first name, that of the object around it. */
+static inline const uint8_t *json_names_last(const struct json_names *names, size_t *ret_len)
+{
+	const struct json_key *key = &names->keys[names->key_count - 1];
+
+	*ret_len = key->len;
+	return names->bytes + key->offset;
+}
+
+/* Where only the outermost object is open, notes its names. False: it cannot. */
+bool json_names_note(const struct json_names *names, struct json_names_mark *ret_mark);
+/* Where none is open, opens one with these names. False: there is no room kept for them. */
+bool json_names_recall(struct json_names *names, const struct json_names_mark *mark);
 
 size_t json_names_memory(const struct json_names *names);
 

@@ -16,7 +16,7 @@ void json_emit(struct json *json, const uint8_t *text, size_t len, uint64_t rune
 	if (!fault && json->sink)
 		fault = json->sink->text(json->context, json->token, flags, text, len, runes);
 	if (!fault && last && json->token == JSON_NAME)
-		fault = json_names_end(&json->names);
+		fault = json_name_fault(json, json_names_end(&json->names));
 	json->fault = (uint8_t)fault;
 }
 

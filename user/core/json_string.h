@@ -64,6 +64,12 @@ static inline const uint8_t *json_skip_plain(const uint8_t *p, const uint8_t *en
 	return p;
 }
 
+/* What a name's fault is to this scanner. */
+static inline enum fault json_name_fault(const struct json *json, enum fault fault)
+{
+	return fault == FAULT_DUPLICATE_KEY && json->lenient ? FAULT_NONE : fault;
+}
+
 /* Hands a piece of the token under way on, to the names where it is one and to the sink. */
 void json_emit(struct json *json, const uint8_t *text, size_t len, uint64_t runes, bool last);
 

@@ -6,35 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/channel.h"
-#include "core/extract.h"
-#include "core/frame_lenprefix.h"
-#include "core/frame_ndjson.h"
-#include "core/frame_sentinel.h"
-#include "core/pipeline_hold.h"
-
-struct pipeline {
-	uint8_t framing; /* enum framing_kind */
-	bool any_line, final_newline_optional;
-	bool ended;
-	enum fault fault;
-	uint64_t received, framed;
-	uint64_t payload; /* sentinel: bytes of the payload under way */
-	uint64_t max_message;
-	uint64_t base; /* track runes before this flow's first */
-	union {
-		struct frame_ndjson ndjson;
-		struct frame_sentinel sentinel;
-		struct frame_lenprefix lenprefix;
-	} frame;
-	void (*on_unit)(void *context, const struct pipeline_unit *unit);
-	void *context;
-	struct pipeline_denial denial;
-	struct channel_set set;
-	struct extractor extractor;
-	struct pipeline_hold hold;
-	const struct terms **terms;
-};
+#include "core/pipeline_http.h"
+#include "core/pipeline_internal.h"
 
 static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 {
@@ -43,10 +16,18 @@ static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 	p->framing = (uint8_t)framing->kind;
 	switch (framing->kind) {
 	case FRAMING_NDJSON:
-		p->any_line = framing->any_line;
 		p->final_newline_optional = framing->final_newline_optional;
-		frame_ndjson_init(&p->frame.ndjson, config->max_message);
+		p->body.kind = BODY_LINES;
 		return 0;
+	case FRAMING_SSE:
+		p->body.kind = BODY_EVENTS;
+		p->hold.mark = (struct refusal_mark){
+			.place = REFUSAL_PLAIN,
+			.form = REFUSAL_FORM_SSE,
+		};
+		return 0;
+	case FRAMING_HTTP1:
+		return pipeline_http_new(p, config);
 	case FRAMING_SENTINEL:
 		if (framing->sentinel_len < 1 || framing->sentinel_len > SENTINEL_LEN_MAX)
 			return -EINVAL;
@@ -59,6 +40,19 @@ static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 	}
 }
 
+static void init_body(struct pipeline *p, const struct pipeline_config *config)
+{
+	bool pieces = p->framing == FRAMING_SSE || p->framing == FRAMING_HTTP1;
+
+	p->body.set = &p->set;
+	p->body.extractor = &p->extractor;
+	p->body.on_payload = pieces ? config->on_payload : NULL;
+	p->body.context = config->context;
+	p->body.evaluate = p->evaluate;
+	p->body.limit = config->max_message;
+	pipeline_body_init(&p->body);
+}
+
 static int init_set(struct pipeline *p, const struct pipeline_config *config)
 {
 	p->terms = calloc(config->task_count + 1, sizeof(*p->terms));
@@ -66,23 +60,45 @@ static int init_set(struct pipeline *p, const struct pipeline_config *config)
 		return -ENOMEM;
 	for (size_t i = 0; i < config->task_count; i++)
 		p->terms[i] = config->tasks[i].terms;
-	p->base = p->hold.observed;
 	p->set = (struct channel_set){
 		.terms = p->terms,
 		.task_count = config->task_count,
 		.ceiling = config->task_count ? SESSION_RUNES_MAX : UINT64_MAX,
 		.on_text = config->on_text,
 		.context = config->context,
-		.track = p->base,
-		.floor = p->base,
 	};
 	return channel_set_init(&p->set);
+}
+
+/* The extractor of a flow that has one; http1 has one for each body. */
+static int init_extractor(struct pipeline *p, const struct pipeline_config *config)
+{
+	unsigned int flags = p->evaluate ? EXTRACTOR_EVALUATE : 0;
+
+	if (config->framing.kind == FRAMING_HTTP1)
+		return 0;
+	if (config->framing.kind == FRAMING_NDJSON)
+		flags |= EXTRACTOR_LINES | (config->framing.any_line ? 0 : EXTRACTOR_JSON);
+	if (config->framing.kind == FRAMING_SSE)
+		flags |= EXTRACTOR_EVENTS;
+	return extractor_init(&p->extractor, &config->extract, &p->set, flags);
+}
+
+enum fault pipeline_begin(struct pipeline *p, struct session *session)
+{
+	p->earlier_runes += p->set.track - p->base;
+	p->earlier_released += p->hold.released_runes - p->base;
+	if (pipeline_hold_begin(&p->hold, session) < 0)
+		return FAULT_ACCOUNTING;
+	p->base = p->hold.task_count ? p->hold.observed : p->set.track;
+	p->hold.released_runes = p->base;
+	channel_set_restart(&p->set, p->base);
+	return FAULT_NONE;
 }
 
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pipeline)
 {
 	cleanup(pipeline_freep) struct pipeline *p = NULL;
-	bool lines = config->framing.kind == FRAMING_NDJSON;
 	int r;
 
 	if (!config->max_message || !config->max_pending_units)
@@ -93,19 +109,21 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pip
 	if (!p)
 		return -ENOMEM;
 	p->max_message = config->max_message;
+	p->evaluate = config->task_count || config->on_text;
 	p->on_unit = config->on_unit;
 	p->context = config->context;
-	r = init_frame(p, config);
+	r = pipeline_hold_init(&p->hold, config);
 	if (r == 0)
-		r = pipeline_hold_init(&p->hold, config);
+		r = init_frame(p, config);
 	if (r == 0)
 		r = init_set(p, config);
+	if (r == 0 && config->framing.kind != FRAMING_HTTP1 && pipeline_begin(p, config->session))
+		r = -EINVAL;
 	if (r == 0)
-		r = extractor_init(&p->extractor, &config->extract, &p->set, lines,
-				   lines && !config->framing.any_line,
-				   config->task_count || config->on_text);
+		r = init_extractor(p, config);
 	if (r < 0)
 		return r;
+	init_body(p, config);
 	*ret_pipeline = take_ptr(p);
 	return 0;
 }
@@ -114,6 +132,8 @@ void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	pipeline_http_free(p);
+	pipeline_body_done(&p->body);
 	extractor_done(&p->extractor);
 	channel_set_done(&p->set);
 	pipeline_hold_done(&p->hold);
@@ -121,58 +141,57 @@ void pipeline_free(struct pipeline *p)
 	free(p);
 }
 
-static enum fault unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
-			   bool blank, bool delimited)
+enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
+			     struct refusal_mark mark)
 {
-	enum fault fault = extractor_unit_end(&p->extractor, delimited);
-	struct pipeline_unit unit = {
-		.start = p->framed,
-		.end = p->received,
-		.payload_start = payload_start,
-		.payload_end = payload_end,
+	const struct hold_unit held = {
+		.end = unit->end,
 		.rune_end = p->set.track,
-		.blank = blank,
+		.mark = mark,
 	};
+	enum fault fault = pipeline_hold_unit(&p->hold, &p->set, &held);
 
 	if (fault)
 		return fault;
-	fault = pipeline_hold_unit(&p->hold, &p->set, unit.end, unit.rune_end);
-	if (fault)
-		return fault;
-	p->framed = unit.end;
-	if (p->on_unit)
-		p->on_unit(p->context, &unit);
+	unit->start = p->framed;
+	unit->rune_end = p->set.track;
+	p->framed = unit->end;
+	/* An end that takes no byte has been told of with the unit before. */
+	if (p->on_unit && (unit->end > unit->start || unit->messages))
+		p->on_unit(p->context, unit);
 	return FAULT_NONE;
 }
 
-static enum fault line_end(struct pipeline *p, bool lf)
+/* A unit whose payload lies in one piece. */
+static enum fault unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
+			   bool message)
 {
-	uint64_t payload = frame_ndjson_end(&p->frame.ndjson, lf);
-	bool blank = payload == 0 || extractor_blank(&p->extractor);
+	struct pipeline_unit unit = {
+		.end = p->received,
+		.payload_start = payload_start,
+		.payload_end = payload_end,
+		.messages = message,
+	};
 
-	return unit_end(p, p->framed, p->framed + payload, blank, lf);
+	return pipeline_unit_end(p, &unit, (struct refusal_mark){0});
 }
 
 /* Each of these takes some of the data, up to the end of a unit, and says how much. */
-static enum fault feed_ndjson(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
+static enum fault feed_body(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
-	struct frame_ndjson *frame = &p->frame.ndjson;
-	size_t room, used = 0;
-	enum fault fault = frame_ndjson_room(frame, data, len, &room), large;
+	const struct pipeline_body *body = &p->body;
+	enum body_step step;
+	enum fault fault = pipeline_body_next(&p->body, data, len, ret_used, &step);
+	struct pipeline_unit unit = {.messages = body->message, .tail = step == BODY_TAIL};
 
-	if (fault)
+	p->received += *ret_used;
+	if (fault || step == BODY_TOOK)
 		return fault;
-	fault = extractor_feed(&p->extractor, data, room, &used);
-	large = frame_ndjson_took(frame, data, used);
-	p->received += used;
-	*ret_used = used;
-	if (fault || large)
-		return fault ? fault : large;
-	if (used == room)
-		return FAULT_NONE;
-	p->received++;
-	*ret_used = used + 1;
-	return line_end(p, true);
+	if (p->framing == FRAMING_NDJSON)
+		return unit_end(p, p->framed, p->framed + body->payload, body->message);
+	unit.end = p->received;
+	unit.messages = step == BODY_UNIT && body->message;
+	return pipeline_unit_end(p, &unit, p->hold.mark);
 }
 
 static enum fault feed_sentinel(struct pipeline *p, const uint8_t *data, size_t len,
@@ -196,7 +215,8 @@ static enum fault feed_sentinel(struct pipeline *p, const uint8_t *data, size_t 
 		return fault;
 	end = start + p->payload;
 	p->payload = 0;
-	return unit_end(p, start, end, false, true);
+	fault = extractor_unit_end(&p->extractor, true);
+	return fault ? fault : unit_end(p, start, end, true);
 }
 
 static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t len,
@@ -223,27 +243,59 @@ static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t
 		return fault;
 	declared = frame->declared;
 	frame_lenprefix_next(frame);
-	return unit_end(p, p->received - declared, p->received, false, true);
+	fault = extractor_unit_end(&p->extractor, true);
+	return fault ? fault : unit_end(p, p->received - declared, p->received, true);
+}
+
+/*
+ * How much of len the unit under way may still take: one that is framed in so many bytes
+ * that no hold has room for it is refused.
+ */
+static enum fault unit_room(const struct pipeline *p, size_t len, size_t *ret_room)
+{
+	uint64_t unit = p->received - p->framed, max = p->max_message + PIPELINE_FRAME_OVERHEAD;
+
+	if (max < p->max_message)
+		max = UINT64_MAX;
+	if (unit >= max)
+		return FAULT_TOO_LARGE;
+	*ret_room = (size_t)MIN(max - unit, (uint64_t)len);
+	return FAULT_NONE;
+}
+
+static enum fault feed_some(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
+{
+	enum fault fault = FAULT_NONE;
+	size_t room = len;
+
+	switch ((enum framing_kind)p->framing) {
+	case FRAMING_NDJSON:
+		return feed_body(p, data, len, ret_used);
+	case FRAMING_SENTINEL:
+		return feed_sentinel(p, data, len, ret_used);
+	case FRAMING_LENPREFIX:
+		return feed_lenprefix(p, data, len, ret_used);
+	default:
+		fault = unit_room(p, len, &room);
+		break;
+	}
+	if (fault)
+		return fault;
+	return p->http ? pipeline_http_feed(p, data, room, ret_used)
+		       : feed_body(p, data, room, ret_used);
 }
 
 static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len)
 {
 	enum fault fault = FAULT_NONE;
 
+	if (len && !p->received && *data == PIPELINE_TLS_RECORD &&
+	    (p->framing == FRAMING_NDJSON || p->framing == FRAMING_SSE))
+		return FAULT_TLS_UNMEDIATED;
 	while (len && !fault) {
 		size_t used = 0;
 
-		switch ((enum framing_kind)p->framing) {
-		case FRAMING_NDJSON:
-			fault = feed_ndjson(p, data, len, &used);
-			break;
-		case FRAMING_SENTINEL:
-			fault = feed_sentinel(p, data, len, &used);
-			break;
-		default:
-			fault = feed_lenprefix(p, data, len, &used);
-			break;
-		}
+		fault = feed_some(p, data, len, &used);
 		data += used;
 		len -= used;
 	}
@@ -258,7 +310,7 @@ static enum fault fail(struct pipeline *p, enum fault fault)
 	p->fault = fault;
 	if (fault == FAULT_BLOCKED) {
 		p->denial = (struct pipeline_denial){
-			.task = pipeline_hold_task(&p->hold, match->task),
+			.task = p->hold.tasks[match->task].name,
 			.rule = match->term,
 			.start = match->start,
 			.end = match->end,
@@ -284,17 +336,27 @@ enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
 }
 
 /* The last line of a stream may lack its LF where the configuration says so. */
-static enum fault end_of_tail(struct pipeline *p)
+static enum fault end_of_line(struct pipeline *p)
 {
-	enum fault fault;
+	uint64_t payload = frame_ndjson_end(&p->body.frame.lines, false);
+	bool message = payload && !extractor_blank(&p->extractor);
+	enum fault fault = extractor_unit_end(&p->extractor, false);
 
-	if (p->received == p->framed)
-		return FAULT_NONE;
-	if (p->framing != FRAMING_NDJSON || !p->final_newline_optional)
-		return FAULT_TRUNCATED;
-	fault = line_end(p, false);
+	if (!fault)
+		fault = unit_end(p, p->framed, p->framed + payload, message);
 	/* No byte of it was wrong: what is missing is the rest. */
 	return fault == FAULT_BAD_JSON ? FAULT_TRUNCATED : fault;
+}
+
+static enum fault end_of_tail(struct pipeline *p)
+{
+	if (p->http)
+		return pipeline_http_end(p);
+	if (p->received == p->framed)
+		return FAULT_NONE;
+	if (p->framing == FRAMING_NDJSON && p->final_newline_optional)
+		return end_of_line(p);
+	return FAULT_TRUNCATED;
 }
 
 enum fault pipeline_end(struct pipeline *p)
@@ -305,7 +367,7 @@ enum fault pipeline_end(struct pipeline *p)
 		return p->fault;
 	p->ended = true;
 	fault = end_of_tail(p);
-	if (!fault)
+	if (!fault && !p->http)
 		fault = extractor_end(&p->extractor);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
@@ -336,17 +398,33 @@ uint64_t pipeline_released(const struct pipeline *p)
 
 uint64_t pipeline_released_runes(const struct pipeline *p)
 {
-	return p->hold.released_runes - p->base;
+	return p->earlier_released + p->hold.released_runes - p->base;
+}
+
+uint64_t pipeline_partial(const struct pipeline *p)
+{
+	if (p->http)
+		return pipeline_http_partial(p);
+	if (p->framing == FRAMING_SSE && !pipeline_body_partial(&p->body))
+		return 0;
+	return p->received - p->framed;
+}
+
+struct refusal_mark pipeline_mark(const struct pipeline *p)
+{
+	return p->hold.mark;
 }
 
 uint64_t pipeline_expected(const struct pipeline *p)
 {
+	if (p->http)
+		return pipeline_http_expected(p);
 	return p->framing == FRAMING_LENPREFIX ? p->frame.lenprefix.declared : 0;
 }
 
 uint64_t pipeline_runes(const struct pipeline *p)
 {
-	return p->set.track - p->base;
+	return p->earlier_runes + p->set.track - p->base;
 }
 
 bool pipeline_declares(const struct pipeline *p, const char *channel)
@@ -376,5 +454,6 @@ size_t pipeline_memory(const struct pipeline *p)
 {
 	return sizeof(*p) + (p->set.task_count + 1) * sizeof(*p->terms) +
 	       channel_set_memory(&p->set) + extractor_memory(&p->extractor) +
-	       pipeline_hold_memory(&p->hold);
+	       pipeline_hold_memory(&p->hold) + pipeline_body_memory(&p->body) +
+	       (p->http ? pipeline_http_memory(p) : 0);
 }

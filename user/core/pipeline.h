@@ -30,13 +30,36 @@
 
 #include "base/macros.h"
 #include "core/fault.h"
+#include "core/refusal.h"
 #include "core/session.h"
 #include "core/terms.h"
 
-enum framing_kind { FRAMING_NDJSON, FRAMING_SENTINEL, FRAMING_LENPREFIX, _FRAMING_MAX };
+struct exchanges;
+
+enum framing_kind {
+	FRAMING_NDJSON,
+	FRAMING_SENTINEL,
+	FRAMING_LENPREFIX,
+	FRAMING_SSE,
+	FRAMING_HTTP1,
+	_FRAMING_MAX
+};
 enum lenprefix_type { LENPREFIX_U8, LENPREFIX_U16, LENPREFIX_U32, LENPREFIX_U64, LENPREFIX_VARINT };
 
+/* What the bodies of http1 are made of. */
+enum http1_inner {
+	HTTP1_INNER_MEDIA, /* what their Content-Type says */
+	HTTP1_INNER_NONE,  /* each is one message, whatever it holds (driver only) */
+	HTTP1_INNER_SSE,   /* (driver only) */
+};
+
 #define SENTINEL_LEN_MAX 64u
+
+/*
+ * What may frame a payload of the largest size: a head, the framing of chunks and of
+ * events. A unit of more bytes than max_message and this is FAULT_TOO_LARGE.
+ */
+#define PIPELINE_FRAME_OVERHEAD (192u << 10)
 
 struct framing {
 	enum framing_kind kind;
@@ -50,11 +73,15 @@ struct framing {
 	enum lenprefix_type type;
 	bool big_endian;
 	bool includes_header; /* the length counts its own bytes too */
+	/* http1: requests on the request track, responses on the other */
+	enum http1_inner inner;
 };
 
 /*
  * EXTRACT_NONE parses no payload and evaluates none: for the conformance driver
- * alone (framing tests). AUTO: JSON, every string is text.
+ * alone (framing tests). AUTO: JSON, every string is text; in a body of http1, what
+ * the exchange shows: openai_chat where the body is an event stream, ollama_chat
+ * where it is lines, every string of any other JSON, and text as it is.
  */
 enum extract_kind {
 	EXTRACT_NONE,
@@ -62,6 +89,7 @@ enum extract_kind {
 	EXTRACT_PATH,
 	EXTRACT_AUTO,
 	EXTRACT_OLLAMA_CHAT,
+	EXTRACT_OPENAI_CHAT,
 	_EXTRACT_MAX
 };
 
@@ -76,16 +104,26 @@ struct extract {
 };
 
 struct pipeline_task {
-	const char *name;	   /* as in the session, which keeps a copy */
+	const char *name;	   /* as in the session; borrowed, outlives the pipeline */
 	const struct terms *terms; /* borrowed, outlives the pipeline */
 };
 
 struct pipeline_unit {
-	uint64_t start, end;		     /* the whole unit, delimiters included */
-	uint64_t payload_start, payload_end; /* what is between them */
-	uint64_t rune_end;		     /* track runes up to and including this unit */
-	bool blank;			     /* ndjson: a line of white space, no message */
+	uint64_t start, end; /* the whole unit, delimiters included */
+	/* What is between them, where it lies in one piece; else on_payload has it (sse, http1). */
+	uint64_t payload_start, payload_end;
+	uint64_t rune_end; /* track runes up to and including this unit */
+	/*
+	 * Messages that end with it: none in a line of white space, a block of comments, the
+	 * head of a body that is a stream; several only where a coded body hides their ends.
+	 */
+	uint32_t messages;
+	bool tail;  /* sse: the LF of the CRLF whose CR ended the unit before */
+	bool outer; /* http1: the CRLF behind a chunk whose last message is whole */
 };
+
+/* The first byte of a TLS record that holds a handshake (RFC 8446 5.1); of no text. */
+#define PIPELINE_TLS_RECORD 0x16u
 
 struct pipeline_config {
 	struct framing framing;
@@ -94,6 +132,9 @@ struct pipeline_config {
 	uint64_t max_pending_units; /* framed but not yet cleared, at least 1; a bound on memory */
 	enum session_track track;
 	struct session *session; /* borrowed; may be NULL where the track has no tasks */
+	/* http1: whose sessions are used, and not the one above; borrowed, of both flows. */
+	struct exchanges *exchanges;
+	bool release_opaque; /* http1: bodies that are not text are released, and not refused */
 	const struct pipeline_task *tasks;
 	size_t task_count; /* 0: framed and forwarded at unit boundaries */
 	/*
@@ -103,12 +144,16 @@ struct pipeline_config {
 	 */
 	void (*on_unit)(void *context, const struct pipeline_unit *unit);
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
+	/* sse, http1: the payload of a message as its reader sees it, in pieces. */
+	void (*on_payload)(void *context, const uint8_t *payload, size_t len, bool last);
+	/* http1: the start line of each message whose head is whole. */
+	void (*on_start)(void *context, const uint8_t *line, size_t len);
 	void *context;
 };
 
 /* Which task denied, and where: rule is the term's index. Never the text. */
 struct pipeline_denial {
-	const char *task; /* the session's copy of its name */
+	const char *task; /* the configuration's name of it */
 	uint32_t rule;
 	uint64_t start, end; /* track runes */
 };
@@ -141,9 +186,16 @@ uint64_t pipeline_received(const struct pipeline *pipeline); /* bytes fed */
 uint64_t pipeline_framed(const struct pipeline *pipeline);   /* end of the last complete unit */
 uint64_t pipeline_released(const struct pipeline *pipeline); /* bytes that may leave */
 uint64_t pipeline_released_runes(const struct pipeline *pipeline); /* of the units in them */
+/*
+ * Bytes of a message that is not whole, from the end of the last unit on; 0 where only
+ * the framing between two messages has come. What a timeout of messages goes by.
+ */
+uint64_t pipeline_partial(const struct pipeline *pipeline);
+/* Where a refusal would go that follows the released bytes of this flow. */
+struct refusal_mark pipeline_mark(const struct pipeline *pipeline);
 /* Payload size the unit under way has declared, or 0 where it is unknown. */
 uint64_t pipeline_expected(const struct pipeline *pipeline);
-/* Runes of the track's text, observed through here. */
+/* Runes of the track's text, observed through here; of all sessions of http1. */
 uint64_t pipeline_runes(const struct pipeline *pipeline);
 /*
  * Is this name, as on_text got it, that of a channel the extractor joins over

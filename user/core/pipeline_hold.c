@@ -11,10 +11,7 @@
 
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config)
 {
-	struct session_state state;
-
 	*hold = (struct pipeline_hold){
-		.session = config->session,
 		.track = config->track,
 		.task_count = config->task_count,
 		.max = config->max_pending_units,
@@ -22,22 +19,44 @@ int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config 
 	};
 	if (!config->task_count)
 		return 0;
-	if (!config->session)
-		return -EINVAL;
-	session_get(config->session, &state);
-	hold->observed = state.track[config->track].received;
-	hold->watermark = hold->released_runes = hold->observed;
 	hold->tasks = calloc(config->task_count, sizeof(*hold->tasks));
 	if (!hold->tasks)
 		return -ENOMEM;
 	for (size_t i = 0; i < config->task_count; i++) {
-		hold->tasks[i].number =
-			session_task(config->session, config->track, config->tasks[i].name);
-		hold->tasks[i].cleared = hold->observed;
-		if (hold->tasks[i].number < 0 || !config->tasks[i].terms)
+		if (!config->tasks[i].terms)
+			return -EINVAL;
+		hold->tasks[i].name = config->tasks[i].name;
+	}
+	return 0;
+}
+
+int pipeline_hold_begin(struct pipeline_hold *hold, struct session *session)
+{
+	struct session_state state;
+
+	if (!hold->task_count)
+		return 0;
+	if (!session)
+		return -EINVAL;
+	session_get(session, &state);
+	hold->session = session;
+	hold->observed = state.track[hold->track].received;
+	hold->watermark = hold->released_runes = hold->observed;
+	for (size_t i = 0; i < hold->task_count; i++) {
+		struct hold_task *task = &hold->tasks[i];
+
+		task->number = session_task(session, hold->track, task->name);
+		task->cleared = hold->observed;
+		if (task->number < 0)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+enum fault pipeline_hold_end(struct pipeline_hold *hold)
+{
+	hold->session = NULL;
+	return hold->count ? FAULT_ACCOUNTING : FAULT_NONE;
 }
 
 void pipeline_hold_done(struct pipeline_hold *hold)
@@ -51,7 +70,7 @@ void pipeline_hold_advance(struct pipeline_hold *hold)
 	struct session_state state;
 	uint64_t moved;
 
-	if (!hold->task_count)
+	if (!hold->session)
 		return;
 	(void)session_advance(hold->session, hold->track, &moved);
 	/* Read anew and not taken from above, in case someone else advanced the track. */
@@ -62,6 +81,7 @@ void pipeline_hold_advance(struct pipeline_hold *hold)
 	while (hold->count && hold->units[hold->first].rune_end <= hold->watermark) {
 		hold->released = hold->units[hold->first].end;
 		hold->released_runes = hold->units[hold->first].rune_end;
+		hold->mark = hold->units[hold->first].mark;
 		hold->first = (hold->first + 1) & (hold->capacity - 1);
 		hold->count--;
 	}
@@ -76,7 +96,7 @@ enum fault pipeline_hold_settle(struct pipeline_hold *hold, const struct channel
 {
 	uint64_t received;
 
-	if (!hold->task_count)
+	if (!hold->session)
 		return FAULT_NONE;
 	if (set->track > hold->observed) {
 		if (session_observe(hold->session, hold->track, set->track - hold->observed,
@@ -122,17 +142,19 @@ static struct hold_unit *unit_at(const struct pipeline_hold *hold, size_t i)
 }
 
 enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_set *set,
-			      uint64_t end, uint64_t rune_end)
+			      const struct hold_unit *unit)
 {
 	enum fault fault = FAULT_NONE;
 
-	if (!hold->task_count) {
-		hold->released = end;
-		hold->released_runes = rune_end;
+	/* Between two sessions only empty lines come. */
+	if (!hold->task_count || (!hold->session && !hold->count)) {
+		hold->released = unit->end;
+		hold->released_runes = unit->rune_end;
+		hold->mark = unit->mark;
 		return FAULT_NONE;
 	}
-	if (hold->count && unit_at(hold, hold->count - 1)->rune_end == rune_end) {
-		unit_at(hold, hold->count - 1)->end = end;
+	if (hold->count && unit_at(hold, hold->count - 1)->rune_end == unit->rune_end) {
+		*unit_at(hold, hold->count - 1) = *unit;
 		return FAULT_NONE;
 	}
 	if (hold->count >= hold->settle_at || hold->count >= hold->max)
@@ -143,7 +165,7 @@ enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_s
 		fault = grow(hold);
 	if (fault)
 		return fault;
-	*unit_at(hold, hold->count) = (struct hold_unit){.end = end, .rune_end = rune_end};
+	*unit_at(hold, hold->count) = *unit;
 	hold->count++;
 	return FAULT_NONE;
 }
@@ -167,11 +189,6 @@ void pipeline_hold_fail(struct pipeline_hold *hold, const struct channel_set *se
 	(void)!pipeline_hold_settle(hold, set);
 	if (hold->session)
 		session_fail(hold->session, SESSION_FRAMING_FAULT);
-}
-
-const char *pipeline_hold_task(const struct pipeline_hold *hold, size_t task)
-{
-	return session_task_name(hold->session, hold->track, hold->tasks[task].number);
 }
 
 size_t pipeline_hold_memory(const struct pipeline_hold *hold)

@@ -22,36 +22,47 @@
 #include "core/session.h"
 
 struct hold_task {
+	const char *name; /* borrowed */
 	int number;	  /* in the session */
 	uint64_t cleared; /* its frontier */
 };
 
 struct hold_unit {
 	uint64_t end, rune_end;
+	struct refusal_mark mark; /* behind it */
 };
 
 struct pipeline_hold {
-	struct session *session; /* NULL: none */
+	struct session *session; /* NULL: none, for now */
 	enum session_track track;
 	size_t task_count;
 	struct hold_task *tasks;
 	uint64_t observed; /* runes of the track the session knows of */
 	uint64_t watermark;
-	uint64_t released;	 /* bytes */
-	uint64_t released_runes; /* where the released units end in the track */
-	uint64_t max;		 /* units held at once */
-	struct hold_unit *units; /* a ring */
+	uint64_t released;	  /* bytes */
+	struct refusal_mark mark; /* behind them */
+	uint64_t released_runes;  /* where the released units end in the track */
+	uint64_t max;		  /* units held at once */
+	struct hold_unit *units;  /* a ring */
 	size_t first, count, capacity;
 	size_t settle_at; /* units, between two calls of settle */
 };
 
-/* -EINVAL: a task without terms, or that the session does not know. -ENOMEM. */
+/* -EINVAL: a task without terms. -ENOMEM. */
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config) must_check;
 void pipeline_hold_done(struct pipeline_hold *hold);
 
+/*
+ * What comes belongs to a session from here on; nothing of another is held. NULL where
+ * no track has tasks. -EINVAL: it does not know a task.
+ */
+int pipeline_hold_begin(struct pipeline_hold *hold, struct session *session) must_check;
+/* It does not any more. FAULT_ACCOUNTING: something of it is held. */
+enum fault pipeline_hold_end(struct pipeline_hold *hold) must_check;
+
 /* A unit is complete. FAULT_TOO_LARGE: too many are held; else as settle. */
 enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_set *set,
-			      uint64_t end, uint64_t rune_end) must_check;
+			      const struct hold_unit *unit) must_check;
 
 /*
  * Tells the session what came and what the tasks have cleared, and releases what
@@ -66,9 +77,6 @@ void pipeline_hold_advance(struct pipeline_hold *hold);
 /* Settles what was cleared before, then ends the session: denied by set->match, or failed. */
 void pipeline_hold_deny(struct pipeline_hold *hold, const struct channel_set *set);
 void pipeline_hold_fail(struct pipeline_hold *hold, const struct channel_set *set);
-
-/* The session's name of a task. */
-const char *pipeline_hold_task(const struct pipeline_hold *hold, size_t task);
 
 size_t pipeline_hold_memory(const struct pipeline_hold *hold); /* beside the struct itself */
 

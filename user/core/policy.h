@@ -31,9 +31,6 @@
 #define POLICY_RESOLVERS_MAX	16u
 #define POLICY_UNIX_MAX		64u
 
-/* A hold has room for a message of the largest size and what frames it. */
-#define POLICY_FRAME_OVERHEAD 128u
-
 enum policy_action { POLICY_MEDIATE, POLICY_PASS, POLICY_DENY, _POLICY_ACTION_MAX };
 enum policy_on_deny { POLICY_REFUSE, POLICY_RESET };
 enum policy_dns { POLICY_DNS_DENY, POLICY_DNS_RESOLVERS, POLICY_DNS_ANY };

@@ -8,9 +8,9 @@ static const struct policy_choice framing_kinds[] = {
 	{"ndjson", FRAMING_NDJSON, true},
 	{"sentinel", FRAMING_SENTINEL, true},
 	{"lenprefix", FRAMING_LENPREFIX, true},
+	{"sse", FRAMING_SSE, true},
+	{"http1", FRAMING_HTTP1, true},
 	{"auto", -1, false},
-	{"sse", -1, false},
-	{"http1", -1, false},
 	{"http2", -1, false},
 	{"jsonrpc_cl", -1, false},
 	{"ws", -1, false},
@@ -29,8 +29,8 @@ static const struct policy_choice extract_kinds[] = {
 	{"auto", EXTRACT_AUTO, true},
 	{"raw", EXTRACT_RAW, true},
 	{"path:MEMBER.MEMBER", EXTRACT_PATH, true},
+	{"openai_chat", EXTRACT_OPENAI_CHAT, true},
 	{"ollama_chat", EXTRACT_OLLAMA_CHAT, true},
-	{"openai_chat", -1, false},
 	{"openai_responses", -1, false},
 	{"anthropic", -1, false},
 	{"a2a", -1, false},
@@ -141,11 +141,12 @@ static int read_lenprefix(struct policy_error *error, const struct doc_node *nod
 }
 
 /* A map without any option but its kind is what the bare word would be. */
-static int read_ndjson(struct policy_error *error, const struct doc_node *node)
+static int read_plain(struct policy_error *error, const struct doc_node *node,
+		      enum framing_kind kind)
 {
 	static const struct policy_key keys[] = {{"kind", POLICY_FORM_SCALAR, true}};
 
-	return policy_check_keys(error, node, "ndjson", keys, ARRAY_SIZE(keys));
+	return policy_check_keys(error, node, policy_framing_name(kind), keys, ARRAY_SIZE(keys));
 }
 
 int policy_get_framing(struct policy_error *error, const struct doc_node *node,
@@ -173,7 +174,7 @@ int policy_get_framing(struct policy_error *error, const struct doc_node *node,
 	else if (framing.kind == FRAMING_LENPREFIX)
 		err = read_lenprefix(error, node, &framing);
 	else if (kind != node)
-		err = read_ndjson(error, node);
+		err = read_plain(error, node, framing.kind);
 	if (err)
 		return err;
 	*ret_framing = framing;

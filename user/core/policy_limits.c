@@ -72,11 +72,12 @@ static int check_limits(struct policy_error *error, const struct doc_node *node,
 	if (l->eager_bytes > l->hold_bytes_per_flow)
 		return policy_refuse(error, -EINVAL, doc_node_get(node, "eager_bytes"),
 				     "'eager_bytes' is larger than 'hold_bytes_per_flow'");
-	if (l->max_message_bytes + POLICY_FRAME_OVERHEAD > l->hold_bytes_per_flow)
+	/* A hold has room for a message of the largest size and what frames it. */
+	if (l->max_message_bytes + PIPELINE_FRAME_OVERHEAD > l->hold_bytes_per_flow)
 		return policy_refuse(error, -EINVAL, node,
 				     "'hold_bytes_per_flow' must be 'max_message_bytes' plus at "
 				     "least %u",
-				     POLICY_FRAME_OVERHEAD);
+				     PIPELINE_FRAME_OVERHEAD);
 	if (l->hold_bytes_per_flow > l->hold_bytes_total)
 		return policy_refuse(error, -EINVAL, node,
 				     "'hold_bytes_total' is smaller than 'hold_bytes_per_flow'");

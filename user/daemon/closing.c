@@ -3,6 +3,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
+#include "daemon/refusing.h"
 #include "sys/clock.h"
 
 static const struct timeval step_interval = {.tv_usec = LIMIT_STEP_MS * 1000};
@@ -69,20 +70,10 @@ void closing_remove(struct stream *stream)
 		TAILQ_REMOVE(&stream->daemon->closing.streams, stream, closing);
 }
 
-/* Released bytes of a flow that the other side has not acknowledged, here and in the kernel. */
-static bool is_delivered(const struct flow *flow)
-{
-	uint64_t held_by_gate = flow->sent > flow->released ? flow->sent - flow->released : 0;
-
-	if (flow->sink->broken || flow->sink->fd < 0)
-		return true;
-	return flow->sent >= flow->released && endpoint_unacknowledged(flow->sink) <= held_by_gate;
-}
-
 static bool all_delivered(const struct stream *stream)
 {
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
-		if (!is_delivered(&stream->flows[track]))
+		if (!flow_is_delivered(&stream->flows[track]))
 			return false;
 	return true;
 }
@@ -110,7 +101,9 @@ void closing_step(struct stream *stream)
 		for (int track = 0; track < _SESSION_TRACK_MAX; track++)
 			if (stream->flows[track].sink->fd >= 0)
 				flow_flush(&stream->flows[track], true);
-		if (is_drained(stream))
+		if (stream->refusing.begun)
+			refusing_step(stream);
+		else if (is_drained(stream))
 			stream_close(stream, true);
 	} else if (stream->state == STREAM_LINGERING) {
 		if (all_delivered(stream))

@@ -19,6 +19,7 @@ static struct stats sum_up(const struct daemon *daemon, uint64_t *ret_open)
 		if (stream_is_settled(stream))
 			continue;
 		++*ret_open;
+		sum.sessions[SESSION_OPEN] += stream_open_sessions(stream);
 		for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
 			const struct flow *flow = &stream->flows[track];
 
@@ -108,12 +109,13 @@ static json_t *figures_json(const struct daemon *daemon)
 	const struct stats sum = sum_up(daemon, &open);
 
 	return json_pack(
-		"{s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:o, "
+		"{s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:o, "
 		"s:{s:I, s:I, s:I}}",
 		"streams", "open", (json_int_t)open, "total", (json_int_t)(sum.streams + open),
 		"denied", (json_int_t)sum.denied, "failed", (json_int_t)sum.failed, "complete",
-		(json_int_t)sum.complete, "runes", "received", (json_int_t)sum.runes_received,
-		"released", (json_int_t)sum.runes_released, "withheld",
+		(json_int_t)sum.complete, "sessions", stats_sessions_json(sum.sessions), "runes",
+		"received", (json_int_t)sum.runes_received, "released",
+		(json_int_t)sum.runes_released, "withheld",
 		(json_int_t)(sum.runes_received - sum.runes_released), "bytes", "received",
 		(json_int_t)sum.bytes_received, "released", (json_int_t)sum.bytes_released,
 		"withheld", (json_int_t)(sum.bytes_received - sum.bytes_released), "reasons",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -16,9 +17,9 @@ static const char *const state_names[] = {
 _Static_assert(ARRAY_SIZE(state_names) == _STREAM_STATE_MAX, "every state has a name");
 
 static const char *const framing_names[] = {
-	[FRAMING_NDJSON] = "ndjson",
-	[FRAMING_SENTINEL] = "sentinel",
-	[FRAMING_LENPREFIX] = "lenprefix",
+	[FRAMING_NDJSON] = "ndjson",	   [FRAMING_SENTINEL] = "sentinel",
+	[FRAMING_LENPREFIX] = "lenprefix", [FRAMING_SSE] = "sse",
+	[FRAMING_HTTP1] = "http1",
 };
 _Static_assert(ARRAY_SIZE(framing_names) == _FRAMING_MAX, "every framing has a name");
 
@@ -40,8 +41,8 @@ static json_t *flow_json(const struct flow *flow)
 	enum fault fault = pipeline ? pipeline_fault(pipeline) : FAULT_NONE;
 	struct session_state state = {0};
 
-	if (flow->stream->session)
-		session_get(flow->stream->session, &state);
+	if (flow->stream->exchanges)
+		(void)exchanges_state(flow->stream->exchanges, &state);
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, s:b}", "received",
 			 (json_int_t)flow->received, "framed",
 			 (json_int_t)(pipeline ? pipeline_framed(pipeline) : flow->received),
@@ -53,16 +54,25 @@ static json_t *flow_json(const struct flow *flow)
 			 (int)flow->source->ended);
 }
 
+/* The session of the exchange under way, else the last one. */
 static json_t *session_json(const struct stream *stream)
 {
 	struct session_state state;
 
-	if (!stream->session)
+	if (!stream->exchanges || !exchanges_state(stream->exchanges, &state))
 		return json_null();
-	session_get(stream->session, &state);
 	return json_pack("{s:s, s:s?, s:s?}", "end", session_end_name(state.end), "error",
 			 state.end == SESSION_FAILED_END ? session_result_name(state.error) : NULL,
 			 "reason", session_reason(&state));
+}
+
+static json_t *sessions_json(const struct stream *stream)
+{
+	uint64_t sessions[_SESSION_END_MAX];
+
+	(void)memcpy(sessions, stream->sessions, sizeof(sessions));
+	sessions[SESSION_OPEN] = stream_open_sessions(stream);
+	return stats_sessions_json(sessions);
 }
 
 static json_t *stream_json(const struct stream *stream)
@@ -75,7 +85,8 @@ static json_t *stream_json(const struct stream *stream)
 	settle_format_address(&origin->peer, peer, sizeof(peer));
 	settle_format_comm(origin, comm);
 	return json_pack(
-		"{s:I, s:s, s:s, s:I, s:I, s:o, s:s, s:s, s:s?, s:s, s:s?, s:f, s:o, s:o, s:o}",
+		"{s:I, s:s, s:s, s:I, s:I, s:o, s:s, s:s, s:s?, s:s, s:s?, s:f, s:o, s:o, s:o, "
+		"s:o}",
 		"id", (json_int_t)origin->stream, "cgroup",
 		stream->watch ? stream->watch->path : "", "policy", stream->policy->policy->name,
 		"pid", (json_int_t)origin->pid, "uid", (json_int_t)origin->uid, "comm",
@@ -83,7 +94,8 @@ static json_t *stream_json(const struct stream *stream)
 		relayed ? NULL : framing_names[stream_framing(stream)->kind], "state",
 		state_names[stream->state], "ended", stream->reason, "age_s", age_s, "request",
 		flow_json(&stream->flows[SESSION_REQUEST]), "response",
-		flow_json(&stream->flows[SESSION_RESPONSE]), "session", session_json(stream));
+		flow_json(&stream->flows[SESSION_RESPONSE]), "session", session_json(stream),
+		"sessions", sessions_json(stream));
 }
 
 int control_streams(struct control_call *call, json_t **ret_result)

@@ -99,16 +99,27 @@ int endpoint_set_wants_write(struct endpoint *endpoint, bool wants_write)
 	return r ? -ENOMEM : 0;
 }
 
-ssize_t endpoint_receive(struct endpoint *endpoint, uint8_t *room, size_t len)
+static ssize_t receive(struct endpoint *endpoint, uint8_t *room, size_t len, int flags)
 {
 	ssize_t n;
 
 	do
-		n = recv(endpoint->fd, room, len, MSG_DONTWAIT);
+		n = recv(endpoint->fd, room, len, MSG_DONTWAIT | flags);
 	while (n < 0 && errno == EINTR);
 	if (!n)
 		endpoint->ended = true;
 	return n < 0 ? -errno : n;
+}
+
+ssize_t endpoint_receive(struct endpoint *endpoint, uint8_t *room, size_t len)
+{
+	return receive(endpoint, room, len, 0);
+}
+
+ssize_t endpoint_discard(struct endpoint *endpoint, size_t len)
+{
+	/* tcp(7): with MSG_TRUNC bytes are dropped where they lie. */
+	return receive(endpoint, NULL, len, MSG_TRUNC);
 }
 
 ssize_t endpoint_send(struct endpoint *endpoint, struct iovec *pieces, int count, bool boundary)

@@ -50,6 +50,8 @@ int endpoint_set_wants_write(struct endpoint *endpoint, bool wants_write) must_c
 
 /* Bytes, 0 at the end, or -errno; -EAGAIN: nothing there. */
 ssize_t endpoint_receive(struct endpoint *endpoint, uint8_t *room, size_t len) must_check;
+/* The same, at most len bytes, which nobody gets to see. */
+ssize_t endpoint_discard(struct endpoint *endpoint, size_t len) must_check;
 /*
  * Bytes taken by the kernel, or -errno; -EAGAIN: none now. boundary: the last
  * byte ends a packet, so that nothing later shares its packet buffer.

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/flow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
 #include "daemon/daemon.h"
@@ -100,6 +103,16 @@ static void release(struct flow *flow)
 		endpoint_poke(flow->sink);
 }
 
+/* Exchanges begin with requests: they count with that flow. */
+static size_t judging_memory(const struct flow *flow)
+{
+	size_t memory = pipeline_memory(flow->pipeline);
+
+	if (flow->track == SESSION_REQUEST)
+		memory += exchanges_memory(flow->stream->exchanges);
+	return memory;
+}
+
 /* Judges the bytes that were just read, where they lie in the hold. */
 static void take(struct flow *flow, const uint8_t *bytes, size_t len)
 {
@@ -109,7 +122,7 @@ static void take(struct flow *flow, const uint8_t *bytes, size_t len)
 	flow->received += len;
 	if (flow->pipeline) {
 		fault = pipeline_feed(flow->pipeline, bytes, len);
-		memory = pipeline_memory(flow->pipeline);
+		memory = judging_memory(flow);
 		flow->judging = memory - MIN(memory, LIMIT_JUDGING_FREE);
 	}
 	charge(flow);
@@ -185,8 +198,21 @@ static uint64_t write_limit(struct flow *flow, bool only_released, bool *ret_bou
 {
 	*ret_boundary = flow->pipeline != NULL;
 	if (only_released || !flow->ahead)
-		return MAX(flow->released, flow->sent);
+		return MAX(flow->released, flow->sent) + flow->refusal;
 	return ahead_limit(flow->ahead, flow->sent, flow->released, flow->received, ret_boundary);
+}
+
+static uint64_t written(const struct flow *flow)
+{
+	return flow->sent + flow->refusal_sent;
+}
+
+static void count_written(struct flow *flow, uint64_t bytes)
+{
+	uint64_t own = flow->refusal ? MIN(bytes, flow->released - flow->sent) : bytes;
+
+	flow->sent += own;
+	flow->refusal_sent += bytes - own;
 }
 
 /* 1: wrote all it could; 0: the socket is full; or -errno. */
@@ -194,7 +220,7 @@ static int write_some(struct flow *flow, uint64_t limit, bool boundary)
 {
 	struct iovec pieces[PIECES_MAX];
 	int count = PIECES_MAX;
-	size_t len = hold_peek(&flow->hold, limit - flow->sent, pieces, &count);
+	size_t len = hold_peek(&flow->hold, limit - written(flow), pieces, &count);
 	ssize_t n = endpoint_send(flow->sink, pieces, count, boundary);
 
 	if (n == -EAGAIN)
@@ -203,7 +229,7 @@ static int write_some(struct flow *flow, uint64_t limit, bool boundary)
 		return (int)n;
 	hold_consume(&flow->hold, &flow->stream->daemon->pool, (size_t)n);
 	charge(flow);
-	flow->sent += (uint64_t)n;
+	count_written(flow, (uint64_t)n);
 	if (flow->ahead && flow->sent > flow->released)
 		ahead_wrote(flow->ahead);
 	return (size_t)n == len;
@@ -218,7 +244,7 @@ void flow_flush(struct flow *flow, bool only_released)
 	while (r > 0 && !flow->sink->broken && !flow->sink->shut) {
 		uint64_t limit = write_limit(flow, only_released, &boundary);
 
-		if (limit <= flow->sent)
+		if (limit <= written(flow))
 			break;
 		r = write_some(flow, limit, boundary);
 	}
@@ -240,4 +266,53 @@ void flow_flush(struct flow *flow, bool only_released)
 		endpoint_shut(flow->sink);
 		stream_check_complete(stream);
 	}
+}
+
+static int append(struct flow *flow, const uint8_t *bytes, size_t len)
+{
+	struct hold_pool *pool = &flow->stream->daemon->pool;
+	uint8_t *room;
+	size_t part;
+
+	for (; len; bytes += part, len -= part) {
+		if (hold_reserve(&flow->hold, pool, &room, &part))
+			return -ENOMEM;
+		part = MIN(part, len);
+		(void)memcpy(room, bytes, part);
+		hold_commit(&flow->hold, pool, part);
+	}
+	return 0;
+}
+
+int flow_refuse(struct flow *flow, const uint8_t *bytes, size_t len)
+{
+	struct hold_pool *pool = &flow->stream->daemon->pool;
+	size_t unsent = (size_t)(flow->released - flow->sent);
+	int r;
+
+	assert(!flow->ahead && !flow->refusal && flow->sent <= flow->released);
+	hold_truncate(&flow->hold, pool, unsent);
+	r = append(flow, bytes, len);
+	if (r)
+		hold_truncate(&flow->hold, pool, unsent);
+	else
+		flow->refusal = len;
+	charge(flow);
+	kern_release(flow->stream->daemon->kern, flow->slot, flow->generation,
+		     flow->released + flow->refusal);
+	return r;
+}
+
+bool flow_is_written(const struct flow *flow)
+{
+	return flow->sent >= flow->released && flow->refusal_sent == flow->refusal;
+}
+
+bool flow_is_delivered(const struct flow *flow)
+{
+	uint64_t held_by_gate = flow->sent > flow->released ? flow->sent - flow->released : 0;
+
+	if (flow->sink->broken || flow->sink->fd < 0)
+		return true;
+	return flow_is_written(flow) && endpoint_unacknowledged(flow->sink) <= held_by_gate;
 }

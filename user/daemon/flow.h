@@ -12,6 +12,8 @@
  *      flow is ended for being read slowly.
  *  F5. What a flow holds, and what judging it takes, is charged to the daemon and
  *      to the watch, and of the daemon's total no watch gets more than its share.
+ *  F6. A refusal (daemon/refusing.h) takes the place of all that was not released.
+ *      Its bytes are no bytes of the flow: no counter but its own has them.
  *
  * Units: bytes of the flow. Every function may end the stream: look at its state.
  */
@@ -47,7 +49,8 @@ struct flow {
 	struct ahead *ahead;	   /* NULL: nothing is written before it is released */
 	struct hold hold;	   /* bytes sent..received */
 	uint64_t received, released, sent;
-	uint32_t slot; /* 0: none */
+	uint64_t refusal, refusal_sent; /* bytes of a refusal behind those */
+	uint32_t slot;			/* 0: none */
 	uint16_t generation;
 	bool full;	  /* reading rests */
 	bool ended;	  /* the source ended and the pipeline agreed */
@@ -71,5 +74,15 @@ void flow_update_reading(struct flow *flow);
 void flow_read(struct flow *flow);
 /* The sink may take something; nothing beyond the release offset where only_released. */
 void flow_flush(struct flow *flow, bool only_released);
+/*
+ * Drops what was not released and lets these bytes follow what was, once. The stream
+ * has settled, and the flow does not write ahead. -ENOMEM: the flow is as it was, but
+ * for what was dropped.
+ */
+int flow_refuse(struct flow *flow, const uint8_t *bytes, size_t len) must_check;
+/* All that may leave, a refusal too, was handed to the kernel. */
+bool flow_is_written(const struct flow *flow);
+/* And the other side has acknowledged it, or is gone. */
+bool flow_is_delivered(const struct flow *flow);
 
 #endif

@@ -193,6 +193,21 @@ void hold_consume(struct hold *hold, struct hold_pool *pool, size_t len)
 	}
 }
 
+void hold_truncate(struct hold *hold, struct hold_pool *pool, size_t len)
+{
+	assert(len <= hold->bytes);
+	while (hold->bytes > len) {
+		struct hold_chunk *tail = hold->tail;
+		size_t part = MIN((size_t)(tail->end - tail->start), hold->bytes - len);
+
+		tail->end -= (uint32_t)part;
+		hold->bytes -= part;
+		pool->bytes -= part;
+		if (tail->start == tail->end)
+			drop_tail(hold, pool);
+	}
+}
+
 void hold_compact(struct hold *hold, struct hold_pool *pool)
 {
 	struct hold rest = {.largest = hold->largest, .want = hold->want};

@@ -5,7 +5,8 @@
  *
  * Invariants:
  *  H1. A byte, once committed, does not change and does not move until it is
- *      consumed (compaction copies, and only between a write and the next read).
+ *      consumed or dropped (compaction copies, and only between a write and the
+ *      next read).
  *  H2. An empty hold has no memory: its chunks are back in the pool.
  *  H3. pool->bytes is the sum over all holds of committed, unconsumed bytes.
  *
@@ -59,6 +60,8 @@ void hold_commit(struct hold *hold, struct hold_pool *pool, size_t len);
 size_t hold_peek(const struct hold *hold, size_t max, struct iovec *ret_pieces, int *count);
 /* Drops the first len bytes. */
 void hold_consume(struct hold *hold, struct hold_pool *pool, size_t len);
+/* Drops all bytes but the first len. */
+void hold_truncate(struct hold *hold, struct hold_pool *pool, size_t len);
 /* Moves a small rest out of a large last chunk. Where memory is short it stays where it is. */
 void hold_compact(struct hold *hold, struct hold_pool *pool);
 

@@ -5,7 +5,10 @@
 
 /* An upstream that has not answered by then is `upstream_timeout`. */
 #define LIMIT_CONNECT_MS 10000u
-/* How long released bytes of a refused flow may take to be acknowledged before the reset. */
+/*
+ * How long released bytes of a refused flow, and a refusal, may take to be acknowledged
+ * before the reset, and an agent that was refused to end its side.
+ */
 #define LIMIT_DRAIN_MS 2000u
 /*
  * What is acknowledged lies in the receiver's kernel; a reset that overtakes its

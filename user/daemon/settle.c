@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/address.h"
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
@@ -69,22 +70,39 @@ void settle_tick(struct daemon *daemon, uint64_t now_ns)
 	log->suppressed = 0;
 }
 
+/* What the operator would write where the refusal is not what he wants. */
+static void format_advice(const struct stream *stream, enum fault fault, char *text, size_t len)
+{
+	char peer[PEER_LEN];
+
+	text[0] = '\0';
+	if (fault == FAULT_TLS_UNMEDIATED) {
+		settle_format_address(&stream->origin.peer, peer, sizeof(peer));
+		(void)snprintf(text, len, "; to relay it unread: - {match: \"%s\", action: pass}",
+			       peer);
+	} else if (fault == FAULT_OPAQUE_BODY) {
+		(void)snprintf(text, len, "; to release it unread: opaque_bodies: release");
+	}
+}
+
 static void say_flow(const struct stream *stream, const struct flow *flow, const char *origin)
 {
 	const struct pipeline_denial *denial =
 		flow->pipeline ? pipeline_denial(flow->pipeline) : NULL;
 	uint64_t framed = flow->pipeline ? pipeline_framed(flow->pipeline) : flow->received;
-	char rule[128] = "";
+	char rule[128] = "", advice[128] = "";
 
+	if (flow->pipeline)
+		format_advice(stream, pipeline_fault(flow->pipeline), advice, sizeof(advice));
 	if (denial)
 		(void)snprintf(rule, sizeof(rule),
 			       ", rule %" PRIu32 " at runes %" PRIu64 "..%" PRIu64, denial->rule,
 			       denial->start, denial->end);
 	log_notice("stream %" PRIu64 " %s: %s: received %" PRIu64 ", framed %" PRIu64
-		   ", released %" PRIu64 ", withheld %" PRIu64 " bytes%s; %s",
+		   ", released %" PRIu64 ", withheld %" PRIu64 " bytes%s; %s%s",
 		   (uint64_t)stream->origin.stream, stream->reason,
 		   flow->track == SESSION_REQUEST ? "request" : "response", flow->received, framed,
-		   flow->released, flow->received - flow->released, rule, origin);
+		   flow->released, flow->received - flow->released, rule, origin, advice);
 }
 
 static void format_origin(const struct sluice_origin *origin, char *text, size_t len)
@@ -156,9 +174,9 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	assert(stream->end == STREAM_UNSETTLED && end != STREAM_UNSETTLED);
 	stream->end = end;
 	stream->reason = reason;
-	/* A session that its pipeline or its finish ended keeps that end. */
-	if (stream->session)
-		session_fail(stream->session, error);
+	/* A session that its pipeline ended keeps that end. */
+	if (stream->exchanges)
+		exchanges_fail(stream->exchanges, error);
 	kern_stream_forget(daemon->kern, stream->origin.stream);
 	count_stream(&daemon->stats, stream);
 	if (stream->watch) {

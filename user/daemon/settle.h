@@ -23,10 +23,10 @@ struct settle_log {
 };
 
 /*
- * Once per stream, while it is CONNECTING or OPEN: ends its session, takes its
+ * Once per stream, while it is CONNECTING or OPEN: ends its sessions, takes its
  * record out of the kernel, counts it, says a line unless it is complete.
- * reason lives as long as the policy or the program. error: what the session
- * fails with, unless it had ended before. flow: where it happened, or NULL.
+ * reason lives as long as the policy or the program. error: what a session that
+ * is open fails with. flow: where it happened, or NULL.
  */
 void settle_stream(struct stream *stream, enum stream_end end, const char *reason,
 		   enum session_result error, const struct flow *flow);

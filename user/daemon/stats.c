@@ -36,6 +36,20 @@ void stats_count_reason(struct stats *stats, const char *name)
 	stats->reason_count++;
 }
 
+json_t *stats_sessions_json(const uint64_t sessions[_SESSION_END_MAX])
+{
+	json_t *object = json_object();
+
+	for (int end = 0; object && end < _SESSION_END_MAX; end++) {
+		if (json_object_set_new(object, session_end_name((enum session_end)end),
+					json_integer((json_int_t)sessions[end]))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
 json_t *stats_reasons_json(const struct stats *stats)
 {
 	json_t *object = json_object();

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/macros.h"
+#include "core/session.h"
 
 struct stats_reason {
 	char name[80];
@@ -19,6 +20,7 @@ struct stats_reason {
 
 struct stats {
 	uint64_t streams, complete, denied, failed;
+	uint64_t sessions[_SESSION_END_MAX]; /* by how they ended */
 	uint64_t bytes_received, bytes_released;
 	uint64_t runes_received, runes_released;
 	struct stats_reason *reasons;
@@ -28,6 +30,11 @@ struct stats {
 
 void stats_done(struct stats *stats);
 void stats_count_reason(struct stats *stats, const char *name);
+/*
+ * {end: count}; of SESSION_OPEN the caller has counted how many there are. A new
+ * reference, NULL without memory.
+ */
+json_t *stats_sessions_json(const uint64_t sessions[_SESSION_END_MAX]) must_check;
 /* {name: count}, without "complete". A new reference, NULL without memory. */
 json_t *stats_reasons_json(const struct stats *stats) must_check;
 

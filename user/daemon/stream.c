@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
 #include "daemon/daemon.h"
@@ -53,6 +54,17 @@ bool stream_is_settled(const struct stream *stream)
 	return stream->end != STREAM_UNSETTLED;
 }
 
+size_t stream_open_sessions(const struct stream *stream)
+{
+	const struct policy *policy = stream->policy->policy;
+
+	if (!stream->exchanges || stream_is_settled(stream) ||
+	    (!policy->track_task_count[SESSION_REQUEST] &&
+	     !policy->track_task_count[SESSION_RESPONSE]))
+		return 0;
+	return exchanges_open(stream->exchanges);
+}
+
 static void open_event(struct stream *stream, struct endpoint *endpoint, short what)
 {
 	bool from_agent = endpoint == &stream->agent;
@@ -86,6 +98,8 @@ static void on_event(struct stream *stream, struct endpoint *endpoint, short wha
 		break;
 	case STREAM_DRAINING:
 	case STREAM_LINGERING:
+		if (stream->refusing.begun)
+			refusing_discard(stream);
 		closing_step(stream);
 		break;
 	default:
@@ -115,7 +129,7 @@ static void on_unit(void *context, const struct pipeline_unit *unit)
 	ahead_add_unit(flow->ahead, unit->end);
 }
 
-static int new_pipeline(struct stream *stream, struct flow *flow)
+static int new_pipeline(struct stream *stream, struct flow *flow, struct session *session)
 {
 	const struct policy *policy = stream->policy->policy;
 	struct pipeline_config config = {
@@ -124,13 +138,15 @@ static int new_pipeline(struct stream *stream, struct flow *flow)
 		.max_message = policy->limits.max_message_bytes,
 		.max_pending_units = LIMIT_PENDING_UNITS,
 		.track = flow->track,
+		.exchanges = stream->exchanges,
+		.release_opaque = policy->release_opaque,
 		.tasks = stream->policy->tasks[flow->track],
 		.task_count = policy->track_task_count[flow->track],
 		.context = flow,
 	};
 
 	if (config.task_count)
-		config.session = stream->session;
+		config.session = session;
 	if (policy->limits.eager_bytes && policy->on_deny == POLICY_RESET) {
 		flow->ahead = ahead_new(policy->limits.eager_bytes);
 		if (!flow->ahead)
@@ -140,24 +156,56 @@ static int new_pipeline(struct stream *stream, struct flow *flow)
 	return pipeline_new(&config, &flow->pipeline);
 }
 
-static int new_session(struct stream *stream)
+static void on_session_end(void *context, const struct session_state *state)
 {
-	struct session_config config = {.level = SESSION_BLOCKING};
-	const struct policy *policy = stream->policy->policy;
+	struct stream *stream = context;
+
+	stream->sessions[state->end]++;
+	stream->daemon->stats.sessions[state->end]++;
+	if (stream->watch)
+		stream->watch->stats.sessions[state->end]++;
+}
+
+static int new_exchanges(struct stream *stream)
+{
+	struct exchanges_config config = {
+		.session = {.level = SESSION_BLOCKING},
+		.on_end = on_session_end,
+		.context = stream,
+	};
 
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
-		config.tasks[track] = stream->policy->names[track];
-		config.task_count[track] = policy->track_task_count[track];
+		config.session.tasks[track] = stream->policy->names[track];
+		config.session.task_count[track] = stream->policy->policy->track_task_count[track];
 	}
-	switch (session_new(&config, &stream->session)) {
-	case SESSION_OK:
-	case SESSION_NO_TRACKS_MEDIATED:
-		return 0;
-	case SESSION_NO_MEMORY:
-		return -ENOMEM;
-	default:
-		return -EINVAL;
+	return exchanges_new(&config, &stream->exchanges);
+}
+
+/* Where the protocol does not say what answers what, one exchange is all of the stream. */
+static int begin_exchange(struct stream *stream, struct session **ret_session)
+{
+	struct http1_request request = {0};
+	enum fault fault = exchanges_request(stream->exchanges, ret_session);
+
+	if (!fault) {
+		exchanges_request_head(stream->exchanges, &request);
+		fault = exchanges_response(stream->exchanges, ret_session, &request);
 	}
+	if (fault)
+		return fault == FAULT_NO_MEMORY ? -ENOMEM : -EINVAL;
+	return 0;
+}
+
+static int new_pipelines(struct stream *stream)
+{
+	struct session *session = NULL;
+	int r = new_exchanges(stream);
+
+	if (!r && stream_framing(stream)->kind != FRAMING_HTTP1)
+		r = begin_exchange(stream, &session);
+	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++)
+		r = new_pipeline(stream, &stream->flows[track], session);
+	return r;
 }
 
 static int take_slots(struct stream *stream)
@@ -204,11 +252,8 @@ static int prepare(struct stream *stream, int fd)
 {
 	int r = take_slots(stream);
 
-	if (!r && !stream_is_relayed(stream)) {
-		r = new_session(stream);
-		for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++)
-			r = new_pipeline(stream, &stream->flows[track]);
-	}
+	if (!r && !stream_is_relayed(stream))
+		r = new_pipelines(stream);
 	if (!r)
 		r = enter_kernel(stream, fd);
 	return r ? r : endpoint_open(&stream->agent, stream->daemon->base, fd);
@@ -218,7 +263,7 @@ static void free_stream(struct stream *stream)
 {
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
 		flow_done(&stream->flows[track]);
-	(void)session_free(stream->session);
+	exchanges_free(stream->exchanges);
 	loaded_policy_unref(stream->policy);
 	free(stream);
 }
@@ -249,8 +294,8 @@ int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin
 	if (r) {
 		kern_stream_forget(daemon->kern, origin->stream);
 		give_slots(stream);
-		if (stream->session)
-			session_fail(stream->session, SESSION_NO_MEMORY);
+		if (stream->exchanges)
+			exchanges_fail(stream->exchanges, SESSION_NO_MEMORY);
 		free_stream(stream);
 		return r;
 	}

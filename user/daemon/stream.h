@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stream: one captured connection, the agent's side and the upstream side, its
- * two flows, and the session over them.
+ * two flows, and the exchanges over them with their sessions.
  *
  * States, in order, never back:
  *  CONNECTING  the upstream has not answered; nothing is read
  *  OPEN        both flows run
- *  DRAINING    settled, not complete: what was released is on its way, then a reset
+ *  DRAINING    settled, not complete: what was released is on its way, then a reset;
+ *              or, to the agent, a refusal and our end
  *  LINGERING   settled, complete: what the kernel has of it is being acknowledged
  *  DEAD        closed; freed when the callback that closed it is over
  *
@@ -29,9 +30,11 @@
 #include "core/session.h"
 #include "daemon/endpoint.h"
 #include "daemon/flow.h"
+#include "daemon/refusing.h"
 #include "sluice/abi.h"
 
 struct daemon;
+struct exchanges;
 struct loaded_policy;
 struct watch;
 
@@ -55,13 +58,15 @@ struct stream {
 	struct watch *watch; /* NULL: no longer watched */
 	struct loaded_policy *policy;
 	const struct policy_destination *destination; /* NULL: the policy's defaults */
-	struct session *session;		      /* NULL: no track has tasks */
+	struct exchanges *exchanges;		      /* NULL: relayed */
+	uint64_t sessions[_SESSION_END_MAX];	      /* those that ended, by how */
 	struct endpoint agent, peer;
 	struct flow flows[_SESSION_TRACK_MAX];
 	struct sluice_origin origin;
 	uint64_t opened_ns, deadline_ns, closing_ns;
 	enum stream_state state;
 	enum stream_end end;
+	struct refusing refusing;
 	const char *reason; /* once settled; lives as long as the policy or the program */
 };
 
@@ -94,6 +99,8 @@ void stream_reap(struct daemon *daemon);
 const struct framing *stream_framing(const struct stream *stream);
 bool stream_is_relayed(const struct stream *stream);
 bool stream_is_settled(const struct stream *stream);
+/* Sessions that have begun and not ended. */
+size_t stream_open_sessions(const struct stream *stream);
 
 /*
  * What ends a stream. Each settles it, unless it has, and leaves it DRAINING or

@@ -2,6 +2,7 @@
 /* How streams end: the part of stream.h that settles them. */
 #include <string.h>
 
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
@@ -9,12 +10,17 @@
 #include "daemon/stream.h"
 #include "sys/clock.h"
 
-/* Reading stops; what was released goes on, for a while; then both sides are reset. */
+/*
+ * Nothing more is judged; what was released, and a refusal, goes on, for a while; then
+ * both sides are closed.
+ */
 static void drain(struct stream *stream)
 {
+	bool discards = stream->refusing.begun && !stream->agent.ended;
+
 	stream->state = STREAM_DRAINING;
 	stream->deadline_ns = clock_boot_ns() + LIMIT_DRAIN_MS * CLOCK_NS_PER_MS;
-	if (endpoint_set_reading(&stream->agent, false) ||
+	if (endpoint_set_reading(&stream->agent, discards) ||
 	    (stream->peer.registered && endpoint_set_reading(&stream->peer, false))) {
 		stream_close(stream, true);
 		return;
@@ -23,29 +29,39 @@ static void drain(struct stream *stream)
 	closing_step(stream);
 }
 
-static const char *denied_reason(const struct stream *stream, const struct flow *flow)
+/* The task that denied in a flow: its reason, and its name, which live as long as the policy. */
+static const char *denied_reason(const struct stream *stream, const struct flow *flow,
+				 const char **ret_task)
 {
 	const struct pipeline_denial *denial = pipeline_denial(flow->pipeline);
 	const struct policy *policy = stream->policy->policy;
 
-	for (size_t i = 0; denial && i < policy->task_count; i++)
-		if (!strcmp(policy->tasks[i].name, denial->task))
-			return stream->policy->denied[i];
+	for (size_t i = 0; denial && i < policy->task_count; i++) {
+		if (strcmp(policy->tasks[i].name, denial->task))
+			continue;
+		*ret_task = policy->tasks[i].name;
+		return stream->policy->denied[i];
+	}
 	return fault_name(FAULT_BLOCKED);
 }
 
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 {
+	const char *task = NULL, *reason;
+
 	if (stream_is_settled(stream))
 		return;
-	if (fault == FAULT_BLOCKED)
-		settle_stream(stream, STREAM_DENIED, denied_reason(stream, flow),
-			      SESSION_FRAMING_FAULT, flow);
-	else
+	refusing_find(stream, flow, fault);
+	if (fault == FAULT_BLOCKED) {
+		reason = denied_reason(stream, flow, &task);
+		settle_stream(stream, STREAM_DENIED, reason, SESSION_FRAMING_FAULT, flow);
+	} else {
 		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault),
 			      fault == FAULT_HOLD_TIMEOUT ? SESSION_HOLD_TIMEOUT
 							  : SESSION_FRAMING_FAULT,
 			      flow);
+	}
+	refusing_begin(stream, reason_of_fault(fault), task);
 	drain(stream);
 }
 
@@ -61,7 +77,9 @@ void stream_deny(struct stream *stream)
 {
 	if (stream_is_settled(stream))
 		return;
+	refusing_find(stream, NULL, FAULT_NONE);
 	settle_stream(stream, STREAM_DENIED, reason_name(REASON_OPERATOR), SESSION_OPERATOR, NULL);
+	refusing_begin(stream, reason_name(REASON_OPERATOR), NULL);
 	drain(stream);
 }
 
@@ -93,19 +111,28 @@ void stream_broken(struct stream *stream, struct endpoint *endpoint)
 	stream_close(stream, true);
 }
 
+/* Both flows have ended: so have the exchanges, or the one over all of it ends here. */
+static enum fault end_exchanges(struct stream *stream)
+{
+	enum fault fault;
+
+	if (!stream->exchanges || !exchanges_open(stream->exchanges))
+		return FAULT_NONE;
+	if (stream_framing(stream)->kind == FRAMING_HTTP1)
+		return FAULT_TRUNCATED;
+	fault = exchanges_request_end(stream->exchanges);
+	return fault ? fault : exchanges_response_end(stream->exchanges, false);
+}
+
 void stream_check_complete(struct stream *stream)
 {
-	enum session_result result = SESSION_OK;
+	enum fault fault;
 
 	if (stream_is_settled(stream) || !stream->agent.shut || !stream->peer.shut)
 		return;
-	if (stream->session) {
-		result = session_end_of_payloads(stream->session);
-		if (result == SESSION_OK)
-			result = session_finish(stream->session);
-	}
-	if (result != SESSION_OK) {
-		stream_fault(stream, NULL, FAULT_ACCOUNTING);
+	fault = end_exchanges(stream);
+	if (fault) {
+		stream_fault(stream, NULL, fault);
 		return;
 	}
 	settle_stream(stream, STREAM_COMPLETE, reason_name(REASON_COMPLETE), SESSION_CLOSED, NULL);

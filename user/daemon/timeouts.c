@@ -12,14 +12,23 @@ static bool is_over(uint64_t since_ns, uint64_t now_ns, uint32_t limit_s)
 	return limit_s && now_ns > since_ns + limit_s * CLOCK_NS_PER_S;
 }
 
+/* Where a message has an end that its sender owes, what is missing is that. */
+static enum fault timeout_fault(const struct flow *flow)
+{
+	enum framing_kind kind = stream_framing(flow->stream)->kind;
+
+	return kind == FRAMING_HTTP1 || kind == FRAMING_SSE ? FAULT_TRUNCATED : FAULT_STALE;
+}
+
 /* The message under way: since its last byte, and since its first. */
 static enum fault message_fault(struct flow *flow, uint64_t now_ns, uint64_t elapsed_ns)
 {
 	const struct policy_limits *limits = &flow->stream->policy->policy->limits;
 	struct flow_clocks *clocks = &flow->clocks;
 	uint64_t framed = pipeline_framed(flow->pipeline);
+	uint64_t partial = pipeline_partial(flow->pipeline);
 
-	if (clocks->framed != framed || clocks->received == framed) {
+	if (clocks->framed != framed || clocks->received == framed || !partial) {
 		clocks->framed = framed;
 		clocks->unit_ns = now_ns;
 	}
@@ -27,7 +36,7 @@ static enum fault message_fault(struct flow *flow, uint64_t now_ns, uint64_t ela
 		clocks->received = flow->received;
 		clocks->last_byte_ns = now_ns;
 	}
-	if (framed == flow->received)
+	if (!partial)
 		return FAULT_NONE;
 	if (!flow->source->reading) {
 		clocks->unit_ns += elapsed_ns;
@@ -36,7 +45,7 @@ static enum fault message_fault(struct flow *flow, uint64_t now_ns, uint64_t ela
 	}
 	if (is_over(clocks->last_byte_ns, now_ns, limits->incomplete_message_timeout_s) ||
 	    is_over(clocks->unit_ns, now_ns, limits->message_deadline_s))
-		return FAULT_STALE;
+		return timeout_fault(flow);
 	return FAULT_NONE;
 }
 
@@ -45,7 +54,10 @@ static enum fault hold_fault(struct flow *flow, uint64_t now_ns)
 {
 	struct flow_clocks *clocks = &flow->clocks;
 
-	if (flow->released >= clocks->hold_received) {
+	/* The framing between two messages waits for no one: the second is not there yet. */
+	if (flow->released >= clocks->hold_received ||
+	    (flow->released == pipeline_framed(flow->pipeline) &&
+	     !pipeline_partial(flow->pipeline))) {
 		clocks->hold_received = flow->received;
 		clocks->hold_ns = now_ns;
 		return FAULT_NONE;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/extract_channels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void extract_channels_init(struct extract_channels *c, struct channel_set *set)
+{
+	*c = (struct extract_channels){.set = set};
+}
+
+void extract_channels_done(struct extract_channels *c)
+{
+	free(c->entries);
+	c->entries = NULL;
+	c->count = c->capacity = 0;
+}
+
+struct extract_channel *extract_channels_from(const struct extract_channels *c, uint32_t key)
+{
+	uint32_t low = 0, high = c->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (c->entries[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return c->entries + low;
+}
+
+struct channel *extract_channels_find(struct extract_channels *c, uint32_t key)
+{
+	struct extract_channel *recent = &c->recent[EXTRACT_KEY_KIND(key)], *at;
+
+	if (recent->channel && recent->key == key)
+		return recent->channel;
+	if (!c->count)
+		return NULL;
+	at = extract_channels_from(c, key);
+	if (at == c->entries + c->count || at->key != key)
+		return NULL;
+	*recent = *at;
+	return at->channel;
+}
+
+static enum fault grow(struct extract_channels *c)
+{
+	uint32_t capacity = c->capacity ? c->capacity * 2 : 4;
+	struct extract_channel *grown = realloc(c->entries, capacity * sizeof(*grown));
+
+	if (!grown)
+		return FAULT_NO_MEMORY;
+	c->entries = grown;
+	c->capacity = capacity;
+	return FAULT_NONE;
+}
+
+enum fault extract_channels_add(struct extract_channels *c, uint32_t key, const char *name,
+				bool whole, struct channel **ret_channel)
+{
+	struct extract_channel *at;
+	struct channel *channel;
+
+	if (c->count == EXTRACT_CHANNELS_MAX)
+		return FAULT_TOO_LARGE;
+	if (c->count == c->capacity && grow(c))
+		return FAULT_NO_MEMORY;
+	if (channel_set_join(c->set, name, &channel) < 0)
+		return FAULT_NO_MEMORY;
+	channel->whole = whole;
+	at = extract_channels_from(c, key);
+	memmove(at + 1, at, (size_t)(c->entries + c->count - at) * sizeof(*at));
+	*at = (struct extract_channel){key, channel};
+	c->count++;
+	c->recent[EXTRACT_KEY_KIND(key)] = *at;
+	*ret_channel = channel;
+	return FAULT_NONE;
+}
+
+size_t extract_channels_memory(const struct extract_channels *c)
+{
+	return c->capacity * sizeof(*c->entries);
+}

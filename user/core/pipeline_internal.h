@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of a pipeline share. For core/pipeline*.c alone. */
+#ifndef SLUICE_CORE_PIPELINE_INTERNAL_H
+#define SLUICE_CORE_PIPELINE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/channel.h"
+#include "core/extract.h"
+#include "core/frame_lenprefix.h"
+#include "core/frame_sentinel.h"
+#include "core/pipeline.h"
+#include "core/pipeline_body.h"
+#include "core/pipeline_hold.h"
+
+struct pipeline_http;
+
+struct pipeline {
+	uint8_t framing; /* enum framing_kind */
+	bool final_newline_optional;
+	bool ended;
+	bool evaluate; /* tasks or an observer want the text */
+	enum fault fault;
+	uint64_t received, framed;
+	uint64_t payload; /* sentinel: bytes of the payload under way */
+	uint64_t max_message;
+	/* Track runes of the session before what this pipeline observed of it. */
+	uint64_t base;
+	/* Of the sessions before it. */
+	uint64_t earlier_runes, earlier_released;
+	union {
+		struct frame_sentinel sentinel;
+		struct frame_lenprefix lenprefix;
+	} frame;
+	struct pipeline_http *http; /* NULL: another framing */
+	struct pipeline_body body;  /* ndjson, sse, http1 */
+	void (*on_unit)(void *context, const struct pipeline_unit *unit);
+	void *context;
+	struct pipeline_denial denial;
+	struct channel_set set;
+	struct extractor extractor;
+	struct pipeline_hold hold;
+	const struct terms **terms;
+};
+
+/*
+ * A unit ends at unit->end, with all its text in the channels; its start and rune_end
+ * are filled in here.
+ */
+enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
+			     struct refusal_mark mark) must_check;
+
+/* What comes belongs to that session from here on. FAULT_ACCOUNTING: it cannot. */
+enum fault pipeline_begin(struct pipeline *p, struct session *session) must_check;
+
+#endif
