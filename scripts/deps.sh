@@ -9,13 +9,14 @@ build='make gcc libc6-dev clang llvm bpftool pkg-config
 	libbpf-dev libelf-dev zlib1g-dev libevent-dev libjansson-dev libyaml-dev
 	libicu-dev libssl-dev libcap-ng-dev libseccomp-dev libsystemd-dev'
 run='iproute2 procps python3'
-tests='libcmocka-dev libclang-rt-14-dev nodejs haproxy curl nftables shellcheck clang-format
-	util-linux binutils strace psmisc'
+tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables shellcheck
+	clang-format util-linux binutils strace psmisc'
 
-# Any Node.js will do: a machine may have one that is not Debian's package.
+# Any Node.js or Go will do: a machine may have one that is not Debian's package.
 have() {
 	case $1 in
 	nodejs) command -v node >/dev/null 2>&1 && return 0 ;;
+	golang-go) command -v go >/dev/null 2>&1 && return 0 ;;
 	esac
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }

@@ -47,7 +47,7 @@ def bad_policies(bench):
             ('version: 1\nname: x\nmode: observe\nframing: ndjson\nextract: raw\n', ('observe',)),
             ('version: 1\nname: x\nsafety_level: deferred\nframing: ndjson\nextract: raw\n',
              ('deferred',)),
-            ('version: 1\nname: x\nframing: sse\nextract: raw\n', ('sse',)),
+            ('version: 1\nname: x\nframing: ws\nextract: raw\n', ('ws',)),
             ('\xff\0', ())):
         daemon.policy = bench.file('bad.yaml', text)
         fails(bench, daemon.arguments(), daemon.policy, *words)

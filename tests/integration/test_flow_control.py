@@ -215,7 +215,7 @@ def stopped_reading_stops_the_clock(bench):
         connection.read_all()
 
     server = bench.server(handler)
-    daemon = bench.daemon(POLICY + 'limits: {max_message_bytes: 65536, hold_bytes_per_flow: 131072,'
+    daemon = bench.daemon(POLICY + 'limits: {max_message_bytes: 65536, hold_bytes_per_flow: 262144,'
                           ' incomplete_message_timeout_s: 1, message_deadline_s: 2}\n')
     agent = daemon.start_agent(FLOOD, server.port, 1, 16 << 20)
     still(daemon, 1)
