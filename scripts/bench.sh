@@ -1,27 +1,61 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every benchmark, one after the other: nothing else should run meanwhile. First
-# what needs no privileges (core alone), then streams through the daemon beside
-# HAProxy, as root. Called by `make bench`.
+# Benchmarks, one after the other: nothing else should run meanwhile. Without
+# arguments all of them, else the parts that are named:
+#
+#   ndjson sse terms                       core alone, without privileges
+#   idle_memory round_trips bulk           streams through the daemon, beside HAProxy
+#   tokens streams                         token streams of model servers over HTTP
+#
+# The last two lines need root. Called by `make bench`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 status=0
+parts=("$@")
+all="ndjson sse terms idle_memory round_trips bulk tokens streams"
+
+for part in "${parts[@]}"; do
+	if [[ " $all " != *" $part "* ]]; then
+		echo "bench.sh: no part '$part'; there are: $all" >&2
+		exit 2
+	fi
+done
+
+# chosen PART...: those of them that are to run, in order.
+chosen() {
+	local part
+	for part in "$@"; do
+		if [ "${#parts[@]}" -eq 0 ] || [[ " ${parts[*]} " == *" $part "* ]]; then
+			echo "$part"
+		fi
+	done
+}
+
+# run TITLE NEEDS COMMAND... -- PART...: COMMAND with those of the parts that are chosen.
+run() {
+	local title=$1 needs=$2 command=() names
+	shift 2
+	while [ "$1" != -- ]; do
+		command+=("$1")
+		shift
+	done
+	shift
+	mapfile -t names < <(chosen "$@")
+	[ "${#names[@]}" -gt 0 ] || return 0
+	if [ "$needs" = root ] && [ "$(id -u)" -ne 0 ]; then
+		echo "# $title: left out, they need root"
+		return 0
+	fi
+	echo "# $title: ${names[*]}"
+	"${command[@]}" "${names[@]}" || status=1
+}
 
 echo "# $(uname -sr), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-for program in "$BUILD"/tests/bench/bench_*; do
-	# bench_net is the two ends of the streams below, no benchmark by itself.
-	if [ ! -x "$program" ] || [ "${program##*/}" = bench_net ]; then
-		continue
-	fi
-	echo "# ${program##*/}"
-	"$program" || status=1
-done
-if [ "$(id -u)" -ne 0 ]; then
-	echo "# streams through the daemon, beside HAProxy: left out, they need root"
-	exit "$status"
-fi
-echo "# streams through the daemon, beside HAProxy"
-/usr/bin/python3 tests/bench/net.py || status=1
+run "core" nothing "$BUILD/tests/bench/bench_core" -- ndjson sse
+run "searching for terms" nothing "$BUILD/tests/bench/bench_terms" -- terms
+run "streams through the daemon, beside HAProxy" root \
+	/usr/bin/python3 tests/bench/net.py -- idle_memory round_trips bulk
+run "token streams over HTTP" root /usr/bin/python3 tests/bench/streams.py -- tokens streams
 exit "$status"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core costs: framing and scan of newline-delimited JSON, with a policy
- * of 100 terms and without, per message in short and long streams, and byte by
- * byte. Prints one JSON object a line: name, value, unit. Each figure is the best
- * of several runs in processor time, since only the machine can make a run slower.
+ * What the core costs: framing and scan of newline-delimited JSON, and of event
+ * streams in chunked HTTP as model servers send them (a token an event, an event a
+ * chunk), with a policy of 100 terms and without, per message in short and long
+ * streams, and byte by byte. Prints one JSON object a line: name, value, unit. Each
+ * figure is the best of several runs in processor time, since only the machine can
+ * make a run slower.
+ *
+ *   bench_core [ndjson|sse]...
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +16,7 @@
 #include <time.h>
 
 #include "base/macros.h"
+#include "core/exchange.h"
 #include "core/pipeline.h"
 #include "core/session.h"
 #include "core/terms.h"
@@ -71,6 +76,64 @@ static struct input make_input(size_t size, size_t messages, size_t len)
 	return input;
 }
 
+static const char *const tokens[] = {
+	" the",
+	" quick",
+	" brown",
+	" stream",
+	" of",
+	" tokens",
+	" moves",
+	" over",
+	" a",
+	" slow",
+	" river",
+	" and",
+	".",
+	" every",
+	" caf\xc3\xa9",
+	" is",
+	" na\xc3\xafve",
+	" \xe6\xb5\x81\xe3\x82\x8c",
+	" before",
+	" it",
+	" leaves",
+	" for",
+	" other",
+	",",
+	" \xd0\xbf\xd0\xbe\xd1\x82\xd0\xbe\xd0\xba",
+	"\\n\\n",
+	" \xf0\x9f\x8c\x8a",
+	" shore",
+};
+
+/* Events of one token, about 230 bytes each, each in a chunk: up to `events` or len bytes. */
+static struct input make_events(size_t events, size_t len)
+{
+	struct input input = {.data = malloc(len + 512)};
+	unsigned int seed = 1;
+
+	if (!input.data)
+		exit(1);
+	while (input.messages < events && input.len < len) {
+		char event[512];
+		int size;
+
+		seed = seed * 1103515245u + 12345u;
+		size = sprintf(event,
+			       "data: {\"id\":\"chatcmpl-C2XwVbZ3n0dQy5mP8tR1sKf7uLhGa\","
+			       "\"object\":\"chat.completion.chunk\",\"created\":1755000000,"
+			       "\"model\":\"gpt-4o-mini-2024-07-18\","
+			       "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"},"
+			       "\"logprobs\":null,\"finish_reason\":null}]}\n\n",
+			       tokens[(seed >> 16) % ARRAY_SIZE(tokens)]);
+		input.len += (size_t)sprintf((char *)input.data + input.len, "%x\r\n%s\r\n",
+					     (unsigned int)size, event);
+		input.messages++;
+	}
+	return input;
+}
+
 /*
  * 100 code names and phrases as a deny list has them; or, as the worst of lists
  * for this text, terms that each begin with one of its words.
@@ -102,54 +165,132 @@ static struct terms *make_terms(bool like_text)
 	return built;
 }
 
-/* The input so many times as one stream; seconds. Without terms: framing alone. */
-static double run(const struct input *input, unsigned int times, const struct terms *terms,
-		  struct extract extract, size_t read_size)
+static const char sse_head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+			       "Transfer-Encoding: chunked\r\n\r\n";
+static const char sse_last[] = "0\r\n\r\n";
+
+/* What is done with a stream. */
+struct way {
+	bool events;		   /* in an HTTP response; else lines */
+	const struct terms *terms; /* NULL: framing alone, or with text where that is wanted */
+	bool text;		   /* without terms: extracted all the same */
+	struct extract extract;
+	size_t read_size;
+};
+
+/* A pipeline and what it needs. */
+struct stream {
+	struct session *session;
+	struct exchanges *exchanges;
+	struct pipeline *pipeline;
+	uint64_t fed;
+};
+
+static void feed(struct stream *stream, const void *data, size_t len, size_t read_size)
 {
-	const char *names[] = {"bench"};
-	const struct session_config session_config = {
-		.tasks = {[SESSION_RESPONSE] = names},
-		.task_count = {[SESSION_RESPONSE] = 1},
+	for (size_t at = 0; at < len; at += read_size)
+		if (pipeline_feed(stream->pipeline, (const uint8_t *)data + at,
+				  MIN(read_size, len - at)))
+			exit(1);
+	stream->fed += len;
+}
+
+static void ignore_text(void *context, const char *channel, const uint8_t *text, size_t len)
+{
+	(void)context;
+	(void)channel;
+	(void)text;
+	(void)len;
+}
+
+static void open_sessions(const struct way *way, struct stream *stream)
+{
+	static const char *const names[] = {"bench"};
+	const struct exchanges_config config = {
+		.session = {.tasks = {[SESSION_RESPONSE] = names},
+			    .task_count = {[SESSION_RESPONSE] = 1}},
 	};
-	const struct pipeline_task task = {"bench", terms};
+	struct session *session;
+
+	if (!way->events) {
+		if (session_new(&config.session, &stream->session) != SESSION_OK)
+			exit(1);
+		return;
+	}
+	if (exchanges_new(&config, &stream->exchanges) < 0 ||
+	    exchanges_request(stream->exchanges, &session))
+		exit(1);
+	exchanges_request_head(stream->exchanges, &(struct http1_request){0});
+	if (exchanges_request_end(stream->exchanges))
+		exit(1);
+}
+
+static struct stream open_stream(const struct way *way)
+{
+	const struct pipeline_task task = {"bench", way->terms};
+	struct stream stream = {0};
 	struct pipeline_config config = {
-		.framing = {.kind = FRAMING_NDJSON},
-		.extract = extract,
+		.framing = {.kind = way->events ? FRAMING_HTTP1 : FRAMING_NDJSON},
+		.extract = way->extract,
 		.max_message = 1 << 20,
 		.max_pending_units = 1 << 16,
 		.track = SESSION_RESPONSE,
 		.tasks = &task,
-		.task_count = terms != NULL,
+		.task_count = way->terms != NULL,
+		.on_text = way->text ? ignore_text : NULL,
 	};
-	struct pipeline *pipeline;
-	double begin, end;
 
-	if (session_new(&session_config, &config.session) != SESSION_OK ||
-	    pipeline_new(&config, &pipeline) < 0)
+	open_sessions(way, &stream);
+	config.session = stream.session;
+	config.exchanges = stream.exchanges;
+	if (pipeline_new(&config, &stream.pipeline) < 0)
 		exit(1);
-	begin = now();
+	if (way->events)
+		feed(&stream, sse_head, sizeof(sse_head) - 1, sizeof(sse_head));
+	return stream;
+}
+
+static void close_stream(const struct way *way, struct stream *stream)
+{
+	if (way->events)
+		feed(stream, sse_last, sizeof(sse_last) - 1, sizeof(sse_last));
+	if (pipeline_end(stream->pipeline) || pipeline_released(stream->pipeline) != stream->fed)
+		exit(1);
+	pipeline_free(stream->pipeline);
+	exchanges_free(stream->exchanges);
+	if (stream->session)
+		session_fail(stream->session, SESSION_DISCONNECTED);
+	(void)session_free(stream->session);
+}
+
+/* The input so many times as one stream; seconds. */
+static double run(const struct input *input, unsigned int times, const struct way *way)
+{
+	struct stream stream = open_stream(way);
+	double begin = now(), end;
+
 	for (unsigned int i = 0; i < times; i++)
-		for (size_t at = 0; at < input->len; at += read_size)
-			if (pipeline_feed(pipeline, input->data + at,
-					  MIN(read_size, input->len - at)))
-				exit(1);
+		feed(&stream, input->data, input->len, way->read_size);
 	end = now();
-	if (pipeline_end(pipeline) || pipeline_released(pipeline) != times * input->len)
-		exit(1);
-	pipeline_free(pipeline);
-	session_fail(config.session, SESSION_DISCONNECTED);
-	(void)session_free(config.session);
+	close_stream(way, &stream);
 	return end - begin;
 }
 
-static double best(const struct input *input, const struct terms *terms, struct extract extract,
-		   size_t read_size)
+static double best(const struct input *input, const struct way *way)
 {
 	double least = 1e9;
 
 	for (unsigned int i = 0; i < REPEATS; i++)
-		least = MIN(least, run(input, 1, terms, extract, read_size));
+		least = MIN(least, run(input, 1, way));
 	return least;
+}
+
+static void report_speed(const char *name, const struct input *input, const struct terms *terms,
+			 struct extract extract)
+{
+	const struct way way = {.terms = terms, .extract = extract, .read_size = READ_SIZE};
+
+	report(name, (double)input->len / 1e6 / best(input, &way), "MB/s");
 }
 
 static void throughput(const struct terms *terms, const struct terms *hard)
@@ -162,16 +303,15 @@ static void throughput(const struct terms *terms, const struct terms *hard)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct input input = make_input(sizes[i], SIZE_MAX, STREAM_SIZE);
-		double mb = (double)input.len / 1e6;
 
 		snprintf(name, sizeof(name), "ndjson_%zu_framing", sizes[i]);
-		report(name, mb / best(&input, NULL, automatic, READ_SIZE), "MB/s");
+		report_speed(name, &input, NULL, automatic);
 		snprintf(name, sizeof(name), "ndjson_%zu_100_terms_unit", sizes[i]);
-		report(name, mb / best(&input, terms, unit, READ_SIZE), "MB/s");
+		report_speed(name, &input, terms, unit);
 		snprintf(name, sizeof(name), "ndjson_%zu_100_terms_stream", sizes[i]);
-		report(name, mb / best(&input, terms, path, READ_SIZE), "MB/s");
+		report_speed(name, &input, terms, path);
 		snprintf(name, sizeof(name), "ndjson_%zu_100_terms_like_text", sizes[i]);
-		report(name, mb / best(&input, hard, unit, READ_SIZE), "MB/s");
+		report_speed(name, &input, hard, unit);
 		free(input.data);
 	}
 }
@@ -180,43 +320,125 @@ static void throughput(const struct terms *terms, const struct terms *hard)
  * The cost per message of a million: as a thousand streams of a thousand each, and
  * as one stream, from one buffer, as a daemon reads them.
  */
-static void per_message(const struct terms *terms)
+static void per_message(const char *kind, const struct input *input, const struct way *way)
 {
-	const struct extract unit = {.kind = EXTRACT_PATH, .path = "text", .join_unit = true};
-	struct input input = make_input(120, 1000, 200000);
-	double few = 1e9, many = 1e9, messages = 1000.0 * (double)input.messages;
+	double few = 1e9, many = 1e9, messages = 1000.0 * (double)input->messages;
+	char name[64];
 
 	for (unsigned int i = 0; i < 5; i++) {
 		double sum = 0;
 
 		for (unsigned int j = 0; j < 1000; j++)
-			sum += run(&input, 1, terms, unit, 1460);
+			sum += run(input, 1, way);
 		few = MIN(few, sum);
-		many = MIN(many, run(&input, 1000, terms, unit, 1460));
+		many = MIN(many, run(input, 1000, way));
 	}
-	report("ndjson_120_stream_of_1e3", few * 1e9 / messages, "ns/message");
-	report("ndjson_120_stream_of_1e6", many * 1e9 / messages, "ns/message");
-	report("ndjson_120_long_to_short", many / few, "ratio");
-	free(input.data);
+	snprintf(name, sizeof(name), "%s_stream_of_1e3", kind);
+	report(name, few * 1e9 / messages, "ns/message");
+	snprintf(name, sizeof(name), "%s_stream_of_1e6", kind);
+	report(name, many * 1e9 / messages, "ns/message");
+	snprintf(name, sizeof(name), "%s_long_to_short", kind);
+	report(name, many / few, "ratio");
 }
 
-static void byte_by_byte(const struct terms *terms)
+static void byte_by_byte(const char *name, const struct input *input, struct way way)
 {
-	const struct extract path = {.kind = EXTRACT_PATH, .path = "text"};
-	struct input input = make_input(120, 1000, 1u << 20);
-
-	report("ndjson_one_byte_reads", best(&input, terms, path, 1) * 1e9 / (double)input.len,
-	       "ns/byte");
-	free(input.data);
+	way.read_size = 1;
+	report(name, best(input, &way) * 1e9 / (double)input->len, "ns/byte");
 }
 
-int main(void)
+static void ndjson(const struct terms *terms, const struct terms *hard)
+{
+	struct way way = {
+		.terms = terms,
+		.extract = {.kind = EXTRACT_PATH, .path = "text", .join_unit = true},
+		.read_size = 1460,
+	};
+	struct input some = make_input(120, 1000, 200000);
+
+	throughput(terms, hard);
+	per_message("ndjson_120", &some, &way);
+	way.extract.join_unit = false;
+	byte_by_byte("ndjson_one_byte_reads", &some, way);
+	free(some.data);
+}
+
+/* Events in reads of several sizes, beside lines of the same size. */
+static void sse(const struct terms *terms, const struct terms *hard)
+{
+	static const size_t reads[] = {120, 1460, 16384, 65536};
+	struct input input = make_events(SIZE_MAX, STREAM_SIZE),
+		     some = make_events(1000, STREAM_SIZE);
+	struct input lines = make_input(input.len / input.messages, SIZE_MAX, STREAM_SIZE);
+	struct way way = {
+		.events = true,
+		.terms = terms,
+		.extract = {.kind = EXTRACT_OPENAI_CHAT},
+	};
+	double mb = (double)input.len / 1e6;
+	char name[64];
+
+	report("sse_chunk", (double)input.len / (double)input.messages, "bytes");
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++) {
+		way.read_size = reads[i];
+		way.terms = terms;
+		snprintf(name, sizeof(name), "sse_100_terms_reads_of_%zu", reads[i]);
+		report(name, mb / best(&input, &way), "MB/s");
+		way.terms = NULL;
+		snprintf(name, sizeof(name), "sse_framing_reads_of_%zu", reads[i]);
+		report(name, mb / best(&input, &way), "MB/s");
+		way.text = true;
+		snprintf(name, sizeof(name), "sse_extraction_reads_of_%zu", reads[i]);
+		report(name, mb / best(&input, &way), "MB/s");
+		way.text = false;
+	}
+	way.terms = hard;
+	report("sse_100_terms_like_text", mb / best(&input, &way), "MB/s");
+	report_speed("ndjson_same_size_100_terms_stream", &lines, terms,
+		     (struct extract){.kind = EXTRACT_PATH, .path = "text"});
+	way.terms = terms;
+	way.read_size = 1460;
+	per_message("sse", &some, &way);
+	byte_by_byte("sse_one_byte_reads", &some, way);
+	free(input.data);
+	free(some.data);
+	free(lines.data);
+}
+
+static const struct {
+	const char *name;
+	void (*measure)(const struct terms *terms, const struct terms *hard);
+} parts[] = {{"ndjson", ndjson}, {"sse", sse}};
+
+static bool is_part(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strcmp(parts[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_chosen(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], name) == 0)
+			return true;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
 {
 	struct terms *terms = make_terms(false), *hard = make_terms(true);
 
-	throughput(terms, hard);
-	per_message(terms);
-	byte_by_byte(terms);
+	for (int i = 1; i < argc; i++) {
+		if (!is_part(argv[i])) {
+			fprintf(stderr, "usage: bench_core [ndjson|sse]...\n");
+			return 2;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (is_chosen(parts[i].name, argc, argv))
+			parts[i].measure(terms, hard);
 	terms_free(terms);
 	terms_free(hard);
 	return 0;

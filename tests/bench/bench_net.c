@@ -10,6 +10,7 @@
  *   bench_net bulk ADDR PORT BYTES   reads BYTES as fast as they come
  *   bench_net hold ADDR PORT N SECS  opens N connections, sends a line on each,
  *                                    and keeps them open
+ *   bench_net forward PORT ADDR PORT relays: the least that one can do, in one thread
  *
  * Servers bind 127.0.0.1 and fork per connection. Clients print one JSON line.
  */
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -31,6 +33,7 @@
 
 #define BULK_CHUNK (1u << 20)
 #define WARM_UP	   500
+#define FDS_MAX	   65536
 
 static void die(const char *what)
 {
@@ -118,16 +121,23 @@ static void serve_source(int fd)
 		;
 }
 
-static void serve(const char *port, void (*each)(int fd))
+static int listen_on(const char *port)
 {
 	struct sockaddr_in in = address("127.0.0.1", port);
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	signal(SIGCHLD, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(fd, (struct sockaddr *)&in, sizeof(in)) || listen(fd, 4096))
 		die("listen");
+	return fd;
+}
+
+static void serve(const char *port, void (*each)(int fd))
+{
+	int fd = listen_on(port);
+
+	signal(SIGCHLD, SIG_IGN);
 	for (;;) {
 		int client = accept(fd, NULL, NULL);
 
@@ -143,6 +153,62 @@ static void serve(const char *port, void (*each)(int fd))
 			_exit(0);
 		}
 		close(client);
+	}
+}
+
+static void watch(int epoll, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	if (fd >= FDS_MAX || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		die("epoll_ctl");
+}
+
+/* What it reads, it writes before it does anything else. The end of one side ends the other. */
+static void forward_some(int from, int *peer)
+{
+	static char buffer[65536];
+	int to = peer[from];
+	ssize_t len = recv(from, buffer, sizeof(buffer), MSG_DONTWAIT);
+
+	if ((len > 0 && write_all(to, buffer, (size_t)len)) || (len < 0 && errno == EAGAIN))
+		return;
+	close(from);
+	if (to < 0)
+		return;
+	peer[to] = -1;
+	shutdown(to, SHUT_WR);
+}
+
+static void forward(const char *port, const char *to_addr, const char *to_port)
+{
+	int listener = listen_on(port), epoll = epoll_create1(0);
+	int *peer = calloc(FDS_MAX, sizeof(*peer));
+
+	if (epoll < 0 || !peer)
+		die("epoll");
+	watch(epoll, listener);
+	for (;;) {
+		struct epoll_event events[64];
+		int n = epoll_wait(epoll, events, 64, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd = events[i].data.fd, other;
+
+			if (fd != listener) {
+				forward_some(fd, peer);
+				continue;
+			}
+			fd = accept(listener, NULL, NULL);
+			if (fd < 0)
+				die("accept");
+			no_delay(fd);
+			other = dial(to_addr, to_port);
+			watch(epoll, fd);
+			watch(epoll, other);
+			peer[fd] = other;
+			peer[other] = fd;
+		}
 	}
 }
 
@@ -232,6 +298,8 @@ int main(int argc, char **argv)
 		serve(argv[2], serve_source);
 	else if (argc == 3 && !strcmp(argv[1], "idle"))
 		serve(argv[2], NULL);
+	else if (argc == 5 && !strcmp(argv[1], "forward"))
+		forward(argv[2], argv[3], argv[4]);
 	else if (argc == 6 && !strcmp(argv[1], "rtt"))
 		return run_rtt(argv + 2);
 	else if (argc == 5 && !strcmp(argv[1], "bulk"))
@@ -239,6 +307,7 @@ int main(int argc, char **argv)
 	else if (argc == 6 && !strcmp(argv[1], "hold"))
 		return run_hold(argv + 2);
 	fprintf(stderr, "usage: bench_net echo|source|idle PORT | rtt ADDR PORT N SIZE | "
-			"bulk ADDR PORT BYTES | hold ADDR PORT N SECONDS\n");
+			"bulk ADDR PORT BYTES | hold ADDR PORT N SECONDS | "
+			"forward PORT ADDR PORT\n");
 	return 2;
 }
