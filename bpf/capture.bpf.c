@@ -37,6 +37,14 @@ static __always_inline enum verdict refuse_with(const struct sluice_watch *watch
 	return VERDICT_REFUSE;
 }
 
+/* Nobody is there: what the kernel itself would say, and no event. */
+static __always_inline enum verdict absent(void)
+{
+	count(SLUICE_COUNT_REFUSED_NO_PEER);
+	(void)bpf_set_retval(-ECONNREFUSED);
+	return VERDICT_REFUSE;
+}
+
 static __always_inline bool mark_is_listener(struct bpf_sock *sk)
 {
 	struct sluice_socket *mark = bpf_sk_storage_get(&sockets, sk, NULL, 0);
@@ -44,27 +52,52 @@ static __always_inline bool mark_is_listener(struct bpf_sock *sk)
 	return mark && (mark->flags & SLUICE_SOCKET_LISTENER) && sk->state == BPF_TCP_LISTEN;
 }
 
-/* Is the daemon's own listener at that port, in the namespace of the socket? */
+/* Who listens there, in the namespace of the socket; has to be released. */
+static __always_inline struct bpf_sock *listener_at(struct bpf_sock_addr *ctx,
+						    const struct sluice_address *address)
+{
+	const __u32 *words = (const __u32 *)address->addr;
+	struct bpf_sock_tuple tuple = {};
+
+	if (address_is_v4(address->addr)) {
+		tuple.ipv4.daddr = words[3];
+		tuple.ipv4.dport = bpf_htons(address->port);
+		return bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+	}
+	__builtin_memcpy(tuple.ipv6.daddr, words, sizeof(tuple.ipv6.daddr));
+	tuple.ipv6.dport = bpf_htons(address->port);
+	return bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+}
+
+/* Is the daemon's own listener at that port? */
 static __always_inline bool listener_is_ours(struct bpf_sock_addr *ctx, bool v4, __u16 port)
 {
-	struct bpf_sock_tuple tuple = {};
+	struct sluice_address own = {.port = port};
 	struct bpf_sock *sk;
 	bool ours;
 
-	if (v4) {
-		tuple.ipv4.daddr = V4_LOOPBACK;
-		tuple.ipv4.dport = bpf_htons(port);
-		sk = bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
-	} else {
-		tuple.ipv6.daddr[3] = V6_LOOPBACK_WORD;
-		tuple.ipv6.dport = bpf_htons(port);
-		sk = bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
-	}
+	address_set_words(&own, 0, 0, v4 ? V4_MAPPED_WORD : 0, v4 ? V4_LOOPBACK : V6_LOOPBACK_WORD);
+	sk = listener_at(ctx, &own);
 	if (!sk)
 		return false;
 	ours = mark_is_listener(sk);
 	bpf_sk_release(sk);
 	return ours;
+}
+
+/*
+ * Does anybody listen there? Asked of the loopback alone, where it can be told: a client
+ * that tries ::1 before 127.0.0.1, or waits for its server to start, goes by the answer.
+ */
+static __always_inline bool peer_listens(struct bpf_sock_addr *ctx,
+					 const struct sluice_address *address)
+{
+	struct bpf_sock *sk = listener_at(ctx, address);
+
+	if (!sk)
+		return false;
+	bpf_sk_release(sk);
+	return true;
 }
 
 /* Bound to another device, the socket would look for the listener on its wire. */
@@ -149,6 +182,8 @@ static __always_inline enum verdict capture_tcp(struct bpf_sock_addr *ctx,
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_NO_LISTENER, address, ECONNREFUSED);
 	if (!loopback && !route_exists(ctx, v4))
 		return refuse_with(watch, SLUICE_COUNT_REFUSED_NO_ROUTE, address, ENETUNREACH);
+	if (loopback && !peer_listens(ctx, address))
+		return absent();
 	if (!watch_paces(watch, SLUICE_COUNT_CAPTURED, MARK_NS, MARK_BURST))
 		return refuse_with(watch, SLUICE_COUNT_PACED, address, EAGAIN);
 	return mark_stream(ctx, watch, address);

@@ -6,11 +6,11 @@
 set -eu
 
 build='make gcc libc6-dev clang llvm bpftool pkg-config
-	libbpf-dev libelf-dev zlib1g-dev libevent-dev libjansson-dev libyaml-dev
-	libicu-dev libssl-dev libcap-ng-dev libseccomp-dev libsystemd-dev'
+	libbpf-dev libelf-dev zlib1g-dev libbrotli-dev libzstd-dev libevent-dev libjansson-dev
+	libyaml-dev libicu-dev libssl-dev libcap-ng-dev libseccomp-dev libsystemd-dev'
 run='iproute2 procps python3'
 tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables shellcheck
-	clang-format util-linux binutils strace psmisc'
+	clang-format mandoc util-linux binutils strace psmisc'
 
 # Any Node.js or Go will do: a machine may have one that is not Debian's package.
 have() {

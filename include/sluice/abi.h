@@ -21,7 +21,7 @@
 
 #include <linux/types.h>
 
-#define SLUICE_ABI_VERSION 2u
+#define SLUICE_ABI_VERSION 3u
 
 /* Slots of the release array, one per flow; slot 0 is never released. */
 #define SLUICE_SLOTS 131072u
@@ -249,7 +249,8 @@ enum sluice_counter {
 	SLUICE_COUNT_FENCE_PROTOCOL = 22, /* the same at egress */
 	SLUICE_COUNT_FENCE_UNIX = 23,
 	SLUICE_COUNT_PACED = 24, /* a connect, or its SYN, past its cgroup's share */
-	_SLUICE_COUNTER_MAX = 25,
+	SLUICE_COUNT_REFUSED_NO_PEER = 25, /* nobody listens at that address of the loopback */
+	_SLUICE_COUNTER_MAX = 26,
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What capture refuses: by rule, for want of a listener, a route, an event or a policy. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,6 +10,9 @@
 #include <bpf/bpf.h>
 
 #include "bpf/harness.h"
+
+/* Nobody's, below the ports that the kernel gives out. */
+#define LOOPBACK_PORT 21987
 
 static void test_own_listener_is_refused(void **state)
 {
@@ -68,7 +72,7 @@ static void test_first_matching_rule_decides(void **state)
 	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", 80), -EPERM);
 	assert_int_equal(harness_connect(harness, AF_INET, "0.0.0.0", 80), -EPERM);
 	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:0.0.0.0", 80), -EPERM);
-	assert_int_equal(harness_connect(harness, AF_INET6, "::", 80), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::", 80), -ECONNREFUSED);
 	assert_true(harness_counter(harness, SLUICE_COUNT_REFUSED_DENIED) >= 11);
 	/* A cleared policy denies, and one of no rules does not. */
 	kern_policy_clear(harness->kern, HARNESS_POLICY);
@@ -134,11 +138,45 @@ static void test_without_a_route_there_is_none(void **state)
 	assert_int_equal(harness_connect(harness, AF_INET6, "2001:db8::1", 80), -ENETUNREACH);
 	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:203.0.113.1", 80), 0);
 	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), 0);
-	assert_int_equal(harness_connect(harness, AF_INET6, "::1", 80), 0);
 	assert_int_equal(kern_route_set(harness->kern, AF_INET, false), 0);
 	assert_int_equal(harness_connect(harness, AF_INET, "203.0.113.1", 80), -ENETUNREACH);
-	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", 80), 0);
 	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_ROUTE), 2);
+}
+
+static int listen_at(const char *text, uint16_t port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	assert_int_equal(inet_pton(AF_INET, text, &address.sin_addr), 1);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+/* A client that tries ::1 first has to learn that nobody is there. Routes play no part. */
+static void test_on_the_loopback_somebody_has_to_listen(void **state)
+{
+	struct harness *harness = *state;
+	int fd;
+
+	assert_int_equal(kern_route_set(harness->kern, AF_INET, false), 0);
+	assert_int_equal(kern_route_set(harness->kern, AF_INET6, false), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::1", LOOPBACK_PORT), -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", LOOPBACK_PORT),
+			 -ECONNREFUSED);
+	fd = listen_at("127.0.0.1", LOOPBACK_PORT);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::1", LOOPBACK_PORT), -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.2", LOOPBACK_PORT),
+			 -ECONNREFUSED);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", LOOPBACK_PORT), 0);
+	assert_int_equal(harness_connect(harness, AF_INET, "0.0.0.0", LOOPBACK_PORT), 0);
+	assert_int_equal(harness_connect(harness, AF_INET6, "::ffff:127.0.0.1", LOOPBACK_PORT), 0);
+	(void)close(fd);
+	assert_int_equal(harness_connect(harness, AF_INET, "127.0.0.1", LOOPBACK_PORT),
+			 -ECONNREFUSED);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_REFUSED_NO_PEER), 5);
 }
 
 static int agent_bind(struct harness *harness, int family, const char *text, uint16_t port)
@@ -275,6 +313,7 @@ int main(void)
 		REFUSE_TEST(test_the_last_rule_counts),
 		REFUSE_TEST(test_only_the_daemons_listener_is_steered_to),
 		REFUSE_TEST(test_without_a_route_there_is_none),
+		REFUSE_TEST(test_on_the_loopback_somebody_has_to_listen),
 		REFUSE_TEST(test_the_listeners_port_cannot_be_bound),
 		REFUSE_TEST(test_connects_are_paced),
 		REFUSE_TEST(test_connect_is_refused_when_the_ring_is_full),
