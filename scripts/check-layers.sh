@@ -58,7 +58,7 @@ system_layer_of() {
 	math.h | stdatomic.h | [ae]mmintrin.h) echo pure ;;
 	openssl/evp.h | openssl/sha.h) echo digest ;;
 	unicode/*) echo unicode ;;
-	zlib.h) echo coding ;;
+	zlib.h | brotli/decode.h | zstd.h | zstd_errors.h) echo coding ;;
 	linux/types.h) echo abi ;;
 	*) echo io ;;
 	esac
@@ -143,7 +143,9 @@ pure_symbol() {
 	malloc | calloc | realloc | reallocarray | free | qsort | bsearch) ;;
 	snprintf | vsnprintf | __snprintf_chk | __vsnprintf_chk) ;;
 	u_* | unorm2_* | uspoof_* | ucase_*) ;;
-	inflate | inflateInit2_ | inflateReset | inflateReset2 | inflateGetHeader | inflateEnd) ;;
+	crc32 | inflate | inflateInit2_ | inflateReset | inflateReset2 | inflateGetHeader | inflateEnd) ;;
+	BrotliDecoder*) ;;
+	ZSTD_*DCtx* | ZSTD_decompressStream | ZSTD_isError | ZSTD_getErrorCode) ;;
 	EVP_MD_CTX_* | EVP_Digest* | EVP_sha256 | SHA256*) ;;
 	*) return 1 ;;
 	esac
