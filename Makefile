@@ -21,19 +21,21 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all help demo check check-root check-vm bench install clean deps lint
+.PHONY: all help demo check check-root check-vm fuzz bench install clean deps lint
 .DEFAULT_GOAL := all
 
 # --- Flags -----------------------------------------------------------------------------------
 VERSION  := 0.1.0
-PKGS_CORE := icu-uc icu-i18n libcrypto zlib
+PKGS_CORE := icu-uc icu-i18n libcrypto zlib libbrotlidec libzstd
 PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
 PKGS_KERN := libbpf
 PKGS_DAEMON := libcap-ng libsystemd
 PKGS_CLI := libseccomp libcap-ng
+# What only unit tests use: libbrotlienc makes what libbrotlidec reads.
+PKGS_UNIT := cmocka libbrotlienc
 PKGS := $(sort $(PKGS_CORE) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_DAEMON) $(PKGS_CLI))
 # These need no package, or install what is missing before a second make does the work.
-ifneq ($(filter-out clean deps help demo check check-root check-vm bench lint,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean deps help demo check check-root check-vm fuzz bench lint,$(or $(MAKECMDGOALS),all)),)
 MISSING := $(shell for tool in $(firstword $(CC)) $(CLANG) $(BPFTOOL) pkg-config; do \
 	command -v $$tool >/dev/null || echo $$tool; done; \
 	for package in $(PKGS); do pkg-config --exists $$package 2>/dev/null || echo $$package; done)
@@ -42,8 +44,8 @@ $(error missing: $(strip $(MISSING)). `scripts/deps.sh` installs it (as root), o
 endif
 PKG_FLAGS := $(shell pkg-config --cflags $(PKGS))
 # Asked once here, not in each recipe.
-$(foreach package,$(PKGS) cmocka,$(eval LIBS_$(package) := $(shell pkg-config --libs $(package) \
-	2>/dev/null)))
+$(foreach package,$(PKGS) $(PKGS_UNIT),$(eval LIBS_$(package) := $(shell pkg-config --libs \
+	$(package) 2>/dev/null)))
 endif
 libs = $(foreach package,$(1),$(LIBS_$(package)))
 
@@ -98,6 +100,9 @@ BPFT_SRC  := $(wildcard tests/bpf/test_*.c)
 BPFT_LIB  := $(filter-out $(BPFT_SRC),$(wildcard tests/bpf/*.c))
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 AGENT_SRC := $(wildcard tests/integration/*.c)
+# Targets and what they share; who runs them, a fuzzer or a replay of files, is a file of its own.
+FUZZ_SRC  := $(filter-out tests/fuzz/libfuzzer.c tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c)) \
+	tests/unit/piece_story.c
 UNIT_BIN  := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 BPFT_BIN  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(BPFT_SRC))
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
@@ -164,11 +169,12 @@ WRAP_ALLOCATION := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE_SRC) $(CORE_SRC) $(SYS_SRC))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN) -pie $(WRAP_ALLOCATION) -o $@ $^ $(call libs,cmocka $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE) libseccomp)
+	$(Q)$(CC) $(SAN) -pie $(WRAP_ALLOCATION) -o $@ $^ $(call libs,$(PKGS_UNIT) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE) libseccomp)
 # The system call filter of run needs no privileges, and is tried by a process of the test's own.
 $(BUILD)/tests/unit/test_seccomp: $(call san,user/cli/run_seccomp.c)
 $(BUILD)/tests/unit/test_options: $(call san,user/cli/options.c)
 $(BUILD)/tests/unit/test_hold: $(call san,user/daemon/hold.c)
+$(BUILD)/tests/unit/test_guard: $(call san,user/daemon/hold.c user/daemon/partial.c)
 $(BUILD)/tests/unit/test_ahead: $(call san,user/daemon/ahead.c)
 $(BUILD)/tests/unit/test_share: $(call san,user/daemon/share.c)
 $(BUILD)/tests/unit/test_census: $(call san,user/daemon/census.c)
@@ -183,6 +189,24 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libsluice.a
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o
 	$(call link,)
 
+# Fuzzing is clang's; the files that it found run under the same sanitizers as unit tests.
+FUZZ_PKGS := cmocka jansson $(PKGS_CORE)
+FUZZ_SAN := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+$(BUILD)/fuzz/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC-FUZZ,$@)
+	$(Q)$(CLANG) -std=gnu11 $(WARN) $(FUZZ_SAN) -fPIE $(CPPFLAGS) -Itests $(PKG_FLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/fuzz/sluice-fuzz: $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SRC) tests/fuzz/libfuzzer.c $(BASE_SRC) $(CORE_SRC))
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pie -o $@ $^ $(call libs,$(FUZZ_PKGS))
+
+$(BUILD)/tests/fuzz/replay: $(call san,$(FUZZ_SRC) tests/fuzz/replay.c $(BASE_SRC) $(CORE_SRC))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN) -pie -o $@ $^ $(call libs,$(FUZZ_PKGS))
+
 .SECONDARY:
 -include $(shell find $(BUILD) -path $(BUILD)/vm -prune -o -name '*.d' -print 2>/dev/null)
 
@@ -193,10 +217,11 @@ ifneq ($(filter check,$(MAKECMDGOALS)),)
 check-root: | check
 endif
 
-.PHONY: test-programs root-programs bench-programs
-test-programs: all $(UNIT_BIN) $(BUILD)/bpf/abi_check.bpf.o
+.PHONY: test-programs root-programs bench-programs fuzz-programs
+test-programs: all $(UNIT_BIN) $(BUILD)/tests/fuzz/replay $(BUILD)/bpf/abi_check.bpf.o
 root-programs: all $(BPFT_BIN) $(AGENT_BIN)
 bench-programs: all $(BENCH_BIN) $(AGENT_BIN)
+fuzz-programs: $(BUILD)/fuzz/sluice-fuzz
 
 deps: ## install what building and testing need (Debian 12, as root)
 	$(Q)scripts/deps.sh
@@ -212,6 +237,9 @@ check-root: ## tests with real BPF programs and sockets, as root
 
 check-vm: ## the same on Debian's own kernels, each in a machine of QEMU's, without root
 	$(BUILD_FIRST) root-programs && BUILD=$(BUILD) scripts/check-vm.sh
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60) seconds, or those that FUZZ_TARGETS names
+	$(BUILD_FIRST) fuzz-programs && BUILD=$(BUILD) scripts/fuzz.sh
 
 bench: ## benchmarks, each beside what it is compared with
 	$(BUILD_FIRST) bench-programs && BUILD=$(BUILD) scripts/bench.sh

@@ -10,7 +10,7 @@ build='make gcc libc6-dev clang llvm bpftool pkg-config
 	libyaml-dev libicu-dev libssl-dev libcap-ng-dev libseccomp-dev libsystemd-dev'
 run='iproute2 procps python3'
 tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables shellcheck
-	clang-format mandoc util-linux binutils strace psmisc'
+	clang-format mandoc util-linux binutils strace psmisc python3-websockets node-ws'
 
 # Any Node.js or Go will do: a machine may have one that is not Debian's package.
 have() {

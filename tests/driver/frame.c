@@ -135,7 +135,8 @@ static json_t *text_fields(const struct frame_run *run)
 /* Does the extractor know how a message says that the exchange is complete? */
 static bool tells_completion(enum extract_kind kind)
 {
-	return kind == EXTRACT_OLLAMA_CHAT || kind == EXTRACT_OPENAI_CHAT;
+	return kind == EXTRACT_OLLAMA_CHAT || kind == EXTRACT_OPENAI_CHAT ||
+	       kind == EXTRACT_OPENAI_RESPONSES || kind == EXTRACT_ANTHROPIC;
 }
 
 static json_t *report(const json_t *object, const struct record *record, uint64_t residue)

@@ -114,12 +114,10 @@ static int get_http(const char *name, const json_t *options, struct frame_option
 {
 	const char *side = get_string(options, "http", "");
 
-	if (strcmp(name, "http1") != 0 && strcmp(name, "http1>sse") != 0)
-		return refuse(refusal, "unsupported", "framing %.40s is not built", name);
 	if (strcmp(side, "request") != 0 && strcmp(side, "response") != 0)
 		return refuse(refusal, "bad_record", "http is neither request nor response");
 	parsed->framing.kind = FRAMING_HTTP1;
-	parsed->framing.inner = strcmp(name, "http1") == 0 ? HTTP1_INNER_NONE : HTTP1_INNER_SSE;
+	parsed->framing.inner = strcmp(name, "http1>sse") == 0 ? HTTP1_INNER_SSE : HTTP1_INNER_NONE;
 	if (strcmp(side, "request") == 0)
 		parsed->track = SESSION_REQUEST;
 	else
@@ -135,6 +133,64 @@ static void get_ndjson(const json_t *options, struct framing *framing)
 		strcmp(get_string(options, "final_newline", "required"), "optional") == 0;
 }
 
+/* The sender of a WebSocket's frames decides on which side it is. */
+static int get_ws(const json_t *options, struct frame_options *parsed,
+		  struct frame_refusal *refusal)
+{
+	const char *from = get_string(options, "from", "");
+
+	if (strcmp(from, "client") != 0 && strcmp(from, "server") != 0)
+		return refuse(refusal, "bad_record", "from is neither client nor server");
+	parsed->framing.kind = FRAMING_WS;
+	parsed->framing.permessage_deflate = get_bool(options, "permessage_deflate", false);
+	if (strcmp(from, "client") == 0)
+		parsed->track = SESSION_REQUEST;
+	return 0;
+}
+
+static int get_grpc(const json_t *options, struct frame_options *parsed,
+		    struct frame_refusal *refusal)
+{
+	static const char *const codings[] = {
+		[CODING_IDENTITY] = "identity", [CODING_GZIP] = "gzip",
+		[CODING_DEFLATE] = "deflate",	[CODING_BROTLI] = "br",
+		[CODING_ZSTD] = "zstd",
+	};
+	const char *coding = get_string(options, "grpc_encoding", "identity");
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(codings) && strcmp(codings[i], coding) != 0)
+		i++;
+	if (i == ARRAY_SIZE(codings))
+		return refuse(refusal, "unsupported", "grpc_encoding %.40s", coding);
+	parsed->framing.kind = FRAMING_GRPC;
+	parsed->framing.coding = (enum content_coding)i;
+	parsed->framing.grpc_web = get_bool(options, "grpc_web", false);
+	return 0;
+}
+
+/* The framings that have no options of their own. */
+static bool get_plain(const char *name, struct framing *framing)
+{
+	static const struct {
+		const char *name;
+		enum framing_kind kind;
+	} plain[] = {
+		{"sse", FRAMING_SSE},
+		{"jsonrpc_cl", FRAMING_JSONRPC_CL},
+		{"eventstream", FRAMING_EVENTSTREAM},
+		{"json_array", FRAMING_JSON_ARRAY},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		if (strcmp(plain[i].name, name) == 0) {
+			framing->kind = plain[i].kind;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int get_framing(const json_t *record, const json_t *options, struct frame_options *parsed,
 		       struct frame_refusal *refusal)
 {
@@ -142,39 +198,68 @@ static int get_framing(const json_t *record, const json_t *options, struct frame
 
 	if (!name)
 		return refuse(refusal, "bad_record", "framing is missing");
+	if (get_plain(name, &parsed->framing))
+		return 0;
 	if (strcmp(name, "lenprefix") == 0)
 		return get_lenprefix(options, &parsed->framing, refusal);
 	if (strcmp(name, "sentinel") == 0)
 		return get_sentinel(options, &parsed->framing, refusal);
-	if (strcmp(name, "sse") != 0 && strcmp(name, "ndjson") != 0)
+	if (strcmp(name, "ws") == 0)
+		return get_ws(options, parsed, refusal);
+	parsed->h2 = strcmp(name, "h2+grpc") == 0;
+	if (strcmp(name, "grpc") == 0 || parsed->h2)
+		return get_grpc(options, parsed, refusal);
+	if (strcmp(name, "http1") == 0 || strcmp(name, "http1>sse") == 0 ||
+	    strcmp(name, "http1>ws") == 0)
 		return get_http(name, options, parsed, refusal);
-	if (strcmp(name, "sse") == 0)
-		parsed->framing.kind = FRAMING_SSE;
-	else
-		get_ndjson(options, &parsed->framing);
+	if (strcmp(name, "ndjson") != 0)
+		return refuse(refusal, "unsupported", "framing %.40s is not built", name);
+	get_ndjson(options, &parsed->framing);
 	return 0;
 }
 
 static int get_extract(const json_t *options, struct extract *extract,
 		       struct frame_refusal *refusal)
 {
+	static const struct {
+		const char *name;
+		enum extract_kind kind;
+	} kinds[] = {
+		{"raw", EXTRACT_RAW},
+		{"replicate", EXTRACT_AUTO},
+		{"auto", EXTRACT_AUTO},
+		{"jsonrpc", EXTRACT_JSONRPC},
+		{"ollama_chat", EXTRACT_OLLAMA_CHAT},
+		{"ollama_generate", EXTRACT_OLLAMA_CHAT},
+		{"openai_chat", EXTRACT_OPENAI_CHAT},
+		{"openai_responses", EXTRACT_OPENAI_RESPONSES},
+		{"anthropic", EXTRACT_ANTHROPIC},
+		{"gemini", EXTRACT_GEMINI},
+		{"bedrock", EXTRACT_BEDROCK},
+		{"bedrock_converse", EXTRACT_BEDROCK},
+		{"bedrock_invoke", EXTRACT_BEDROCK},
+		{"cohere", EXTRACT_COHERE},
+		{"a2a", EXTRACT_A2A},
+		{"mcp", EXTRACT_MCP},
+	};
 	const char *name = get_string(options, "extract", NULL);
+	size_t i = 0;
 
 	extract->replace_ill_formed = strcmp(get_string(options, "utf8", "strict"), "replace") == 0;
 	if (!name) {
 		extract->kind = EXTRACT_NONE;
-	} else if (strcmp(name, "raw") == 0) {
-		extract->kind = EXTRACT_RAW;
-	} else if (strcmp(name, "ollama_chat") == 0 || strcmp(name, "ollama_generate") == 0) {
-		extract->kind = EXTRACT_OLLAMA_CHAT;
-	} else if (strcmp(name, "openai_chat") == 0) {
-		extract->kind = EXTRACT_OPENAI_CHAT;
-	} else if (strncmp(name, "path:", 5) == 0 && strlen(name + 5) < EXTRACT_PATH_MAX) {
+		return 0;
+	}
+	if (strncmp(name, "path:", 5) == 0 && strlen(name + 5) < EXTRACT_PATH_MAX) {
 		extract->kind = EXTRACT_PATH;
 		memcpy(extract->path, name + 5, strlen(name + 5) + 1);
-	} else {
-		return refuse(refusal, "unsupported", "extract %.60s is not built", name);
+		return 0;
 	}
+	while (i < ARRAY_SIZE(kinds) && strcmp(kinds[i].name, name) != 0)
+		i++;
+	if (i == ARRAY_SIZE(kinds))
+		return refuse(refusal, "unsupported", "extract %.60s is not built", name);
+	extract->kind = kinds[i].kind;
 	return 0;
 }
 
@@ -233,11 +318,15 @@ static int get_policy(const json_t *options, struct terms **ret_terms,
 }
 
 /* Choices of the format that this build makes one way only. */
-static int check_fixed(const json_t *options, struct frame_refusal *refusal)
+static int check_fixed(const json_t *options, const struct frame_options *parsed,
+		       struct frame_refusal *refusal)
 {
 	const char *surrogate = get_string(options, "lone_surrogate", "replace");
 	const char *keys = get_string(options, "dup_keys", "reject");
 
+	if (parsed->h2 &&
+	    (parsed->extract.kind != EXTRACT_NONE || json_object_get(options, "policy")))
+		return refuse(refusal, "unsupported", "text in frames of HTTP/2");
 	if (strcmp(surrogate, "replace") != 0)
 		return refuse(refusal, "unsupported", "lone_surrogate %.20s", surrogate);
 	if (strcmp(keys, "reject") != 0)
@@ -262,7 +351,7 @@ int frame_options_init(const json_t *record, struct frame_options *ret_options,
 	if (r == 0)
 		r = get_extract(options, &parsed.extract, ret_refusal);
 	if (r == 0)
-		r = check_fixed(options, ret_refusal);
+		r = check_fixed(options, &parsed, ret_refusal);
 	if (r == 0)
 		r = get_policy(options, &parsed.terms, ret_refusal);
 	if (r == 0)

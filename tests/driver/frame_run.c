@@ -8,6 +8,7 @@
 
 #include "core/exchange.h"
 #include "core/session.h"
+#include "driver/frame_h2.h"
 
 static const char *const task_names[] = {"terms"};
 
@@ -64,10 +65,8 @@ static bool append(struct frame_bytes *bytes, const uint8_t *data, size_t len)
 	return true;
 }
 
-static void on_payload(void *context, const uint8_t *payload, size_t len, bool last)
+void frame_run_payload(struct frame_run *run, const uint8_t *payload, size_t len, bool last)
 {
-	struct frame_run *run = context;
-
 	if (!append(&run->payloads, payload, len) ||
 	    !grow(&run->messages, run->message_count, &run->message_capacity,
 		  sizeof(*run->messages))) {
@@ -83,20 +82,23 @@ static void on_payload(void *context, const uint8_t *payload, size_t len, bool l
 	run->payload_start = run->payloads.len;
 }
 
+static void on_payload(void *context, const uint8_t *payload, size_t len, bool last)
+{
+	frame_run_payload(context, payload, len, last);
+}
+
 static bool in_pieces(const struct frame_run *run)
 {
 	enum framing_kind kind = run->options->framing.kind;
 
-	return kind == FRAMING_SSE || kind == FRAMING_HTTP1;
+	return kind != FRAMING_NDJSON && kind != FRAMING_SENTINEL && kind != FRAMING_LENPREFIX;
 }
 
-static void on_unit(void *context, const struct pipeline_unit *unit)
+void frame_run_unit(struct frame_run *run, const struct pipeline_unit *unit)
 {
-	struct frame_run *run = context;
-
 	if (!in_pieces(run) && unit->messages)
-		on_payload(run, run->connection->bytes.data + unit->payload_start,
-			   unit->payload_end - unit->payload_start, true);
+		frame_run_payload(run, run->connection->bytes.data + unit->payload_start,
+				  unit->payload_end - unit->payload_start, true);
 	if (run->failed ||
 	    !grow(&run->units, run->unit_count, &run->unit_capacity, sizeof(*run->units))) {
 		run->failed = true;
@@ -113,6 +115,11 @@ static void on_unit(void *context, const struct pipeline_unit *unit)
 	if (!unit->outer && (unit->messages || !run->begun))
 		run->counted = unit->end;
 	run->begun = false;
+}
+
+static void on_unit(void *context, const struct pipeline_unit *unit)
+{
+	frame_run_unit(context, unit);
 }
 
 static void on_start(void *context, const uint8_t *line, size_t len)
@@ -172,6 +179,7 @@ static struct pipeline_config configure(const struct frame_run *run, const struc
 		.track = run->options->track,
 		.session = source->session,
 		.exchanges = source->exchanges,
+		.release_opaque = true,
 	};
 }
 
@@ -186,6 +194,9 @@ static int begin_requests(struct exchanges *exchanges, const json_t *methods)
 			.head = strcmp(method, "HEAD") == 0,
 			/* One with others behind it can only have been refused. */
 			.connect = strcmp(method, "CONNECT") == 0 && i + 1 == count,
+			.upgrade = i + 1 == count,
+			.websocket = i + 1 == count,
+			.deflate = i + 1 == count,
 		};
 		struct session *session;
 
@@ -231,7 +242,7 @@ static void close_source(struct source *source)
 	(void)session_free(source->session);
 }
 
-static enum fault feed(const struct frame_run *run, struct pipeline *pipeline)
+enum fault frame_run_feed(const struct frame_run *run, frame_take take, void *context)
 {
 	const struct frame_connection *connection = run->connection;
 	const uint8_t *data = connection->bytes.data;
@@ -239,17 +250,22 @@ static enum fault feed(const struct frame_run *run, struct pipeline *pipeline)
 	size_t at = 0;
 
 	if (run->chunking == FRAME_ONE)
-		return pipeline_feed(pipeline, data, connection->bytes.len);
+		return take(context, data, connection->bytes.len);
 	if (run->chunking == FRAME_BYTES) {
 		while (at < connection->bytes.len && !fault)
-			fault = pipeline_feed(pipeline, &data[at++], 1);
+			fault = take(context, &data[at++], 1);
 		return fault;
 	}
 	for (size_t i = 0; i < connection->count && !fault; i++) {
-		fault = pipeline_feed(pipeline, data + at, connection->ends[i] - at);
+		fault = take(context, data + at, connection->ends[i] - at);
 		at = connection->ends[i];
 	}
 	return fault;
+}
+
+static enum fault feed_pipeline(void *context, const uint8_t *data, size_t len)
+{
+	return pipeline_feed(context, data, len);
 }
 
 static int judge(struct frame_run *run, const struct source *source, bool last)
@@ -273,7 +289,7 @@ static int judge(struct frame_run *run, const struct source *source, bool last)
 	r = pipeline_new(&config, &pipeline);
 	if (r < 0)
 		return r;
-	run->fault = feed(run, pipeline);
+	run->fault = frame_run_feed(run, feed_pipeline, pipeline);
 	if (!run->fault && last && run->options->eof)
 		run->fault = pipeline_end(pipeline);
 	run->complete = last && !run->fault && pipeline_complete(pipeline);
@@ -318,15 +334,20 @@ int frame_run_connection(struct frame_run *run, const struct frame_connection *c
 			 bool last)
 {
 	cleanup(close_source) struct source source = {0};
-	int r = open_source(run->options, run->options->terms != NULL, &source);
+	int r;
 
-	if (r < 0)
-		return r;
 	run->connection = connection;
 	run->unit_count = run->message_count = run->messages_ended = 0;
 	run->payloads.len = run->payload_start = 0;
 	run->begun = run->after_message = false;
-	run->counted = 0;
+	run->counted = run->kept = 0;
+	if (run->options->h2) {
+		frame_h2_run(run, last);
+		return 0;
+	}
+	r = open_source(run->options, run->options->terms != NULL, &source);
+	if (r < 0)
+		return r;
 	r = judge(run, &source, last);
 	return r < 0 ? r : replay(run);
 }

@@ -63,6 +63,16 @@ struct frame_run {
 	enum fault fault;
 };
 
+/* Takes the next bytes of a connection. */
+typedef enum fault (*frame_take)(void *context, const uint8_t *data, size_t len);
+
+/* Hands on the bytes of the connection under way in the run's chunking, up to a fault. */
+enum fault frame_run_feed(const struct frame_run *run, frame_take take, void *context) must_check;
+/* Bytes of the payload of the message under way, which may be the last. */
+void frame_run_payload(struct frame_run *run, const uint8_t *payload, size_t len, bool last);
+/* A unit is whole, and so are as many messages as it says. */
+void frame_run_unit(struct frame_run *run, const struct pipeline_unit *unit);
+
 /*
  * Runs a connection; last: no other follows. -EINVAL: the options are out of
  * range. -ENOMEM.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Coded bodies for tests: zlib packs them, the decoder undoes them in cuts, and what
- * comes of two ways of cutting is compared whole. Fails with cmocka's assertions.
+ * Coded bodies for tests: an encoder packs them, the decoder undoes them in cuts, and
+ * what comes of two ways of cutting is compared whole. Fails with cmocka's assertions.
  */
 #ifndef SLUICE_TESTS_UNIT_CODED_H
 #define SLUICE_TESTS_UNIT_CODED_H
@@ -13,7 +13,16 @@
 
 #include "core/content_coding.h"
 
-enum coded_format { CODED_GZIP, CODED_ZLIB, CODED_RAW, _CODED_FORMAT_MAX };
+enum coded_format {
+	CODED_GZIP,
+	CODED_ZLIB,
+	CODED_RAW,
+	_CODED_ZLIB_MAX, /* those before are zlib's */
+	CODED_BROTLI = _CODED_ZLIB_MAX,
+	CODED_ZSTD, /* with a check sum */
+	CODED_ZSTD_UNCHECKED,
+	_CODED_FORMAT_MAX
+};
 
 int coded_window_bits(enum coded_format format);	    /* as zlib wants it */
 enum content_coding coded_coding(enum coded_format format); /* whose format it is */
@@ -40,10 +49,11 @@ void coded_content(enum coded_content content, size_t size, struct coded_bytes *
 
 struct coded_packing {
 	enum coded_format format;
-	int level;
-	int flush; /* after every part, where it is not 0 */
-	size_t part;
-	gz_header *header;
+	int level;	   /* 0 to 9, the least and the most that there is */
+	int flush;	   /* zlib's way of it after every part, where it is not 0 */
+	size_t part;	   /* at most as large as the body */
+	size_t *flushed;   /* how much it all is after each flush, where it is not NULL */
+	gz_header *header; /* gzip */
 };
 
 /* Appends a body, or a member of one. */

@@ -44,7 +44,7 @@ void http1_pieces_put_head(FILE *out, const struct http1_head *head, bool respon
 		[HTTP1_UNTIL_CLOSE] = " close",
 		[HTTP1_TUNNEL] = " tunnel",
 	};
-	static const char *const codings[] = {"", " gzip", " deflate"};
+	static const char *const codings[] = {"", " gzip", " deflate", " br", " zstd"};
 	static const char *const medias[] = {
 		[MEDIA_NONE] = "",	    [MEDIA_JSON] = " json", [MEDIA_LINES] = " lines",
 		[MEDIA_SSE] = " sse",	    [MEDIA_FORM] = " form", [MEDIA_TEXT] = " text",

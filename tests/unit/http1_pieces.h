@@ -4,7 +4,7 @@
  *
  * The transcript has a line a piece: "start TEXT", "field TEXT", "ext TEXT", "body TEXT"
  * (bytes on end joined), "chunk", "chunk-end", "end", and "head" with what is not the
- * default of: none, length=N, chunked, close, tunnel; gzip, deflate; json, lines, sse,
+ * default of: none, length=N, chunked, close, tunnel; gzip, deflate, br, zstd; json, lines, sse,
  * form, text, opaque; interim, expect, HEAD, CONNECT, upgrade. Its last line is what the
  * connection's end was: "clean", "close" (it ended a message) or the fault's name. Bytes
  * that are not printable ASCII, and the backslash, are "\xx".

@@ -291,6 +291,10 @@ static bool coding(const struct said *said, enum content_coding *ret_coding)
 		return true;
 	if (strcasecmp(said->value, "deflate") == 0)
 		*ret_coding = CODING_DEFLATE;
+	else if (strcasecmp(said->value, "br") == 0)
+		*ret_coding = CODING_BROTLI;
+	else if (strcasecmp(said->value, "zstd") == 0)
+		*ret_coding = CODING_ZSTD;
 	else if (strcasecmp(said->value, "gzip") == 0 || strcasecmp(said->value, "x-gzip") == 0)
 		*ret_coding = CODING_GZIP;
 	else

@@ -254,6 +254,60 @@ static void nothing_follows_a_change_of_protocol_before_its_answer(void **state)
 	}
 }
 
+static const struct http1_websocket agreed = {.agreed = true, .deflate = true};
+
+static void an_exchange_goes_on_in_a_websocket(void **state)
+{
+	const struct http1_websocket *websocket;
+	struct session *session, *goes_on = NULL;
+	struct parts parts;
+
+	(void)state;
+	make(&parts, true);
+	session = request(&parts, (struct http1_request){.upgrade = true, .websocket = true});
+	assert_false(exchanges_may_begin(parts.exchanges));
+	/* Not before the request is whole. */
+	(void)response(&parts);
+	assert_int_equal(exchanges_upgrade(parts.exchanges, &agreed), FAULT_PROTOCOL);
+	assert_null(exchanges_websocket(parts.exchanges, &goes_on));
+	assert_int_equal(exchanges_request_end(parts.exchanges), FAULT_NONE);
+	assert_int_equal(exchanges_upgrade(parts.exchanges, &agreed), FAULT_NONE);
+	assert_int_equal(exchanges_response_end(parts.exchanges, true), FAULT_NONE);
+	websocket = exchanges_websocket(parts.exchanges, &goes_on);
+	assert_non_null(websocket);
+	assert_true(websocket->deflate);
+	assert_ptr_equal(goes_on, session);
+	assert_non_null(exchanges_due(parts.exchanges));
+	/* Both its messages end again, in any order. */
+	assert_int_equal(exchanges_response_end(parts.exchanges, false), FAULT_NONE);
+	assert_int_equal(parts.count, 0);
+	assert_int_equal(exchanges_open(parts.exchanges), 1);
+	assert_int_equal(exchanges_request_end(parts.exchanges), FAULT_NONE);
+	assert_int_equal(parts.count, 1);
+	assert_int_equal(parts.ended[0].end, SESSION_COMPLETE_END);
+	exchanges_free(parts.exchanges);
+	assert_int_equal(parts.count, 1);
+}
+
+static void a_client_that_has_ended_does_not_go_on(void **state)
+{
+	struct parts parts;
+
+	(void)state;
+	make(&parts, true);
+	(void)request(&parts, (struct http1_request){.upgrade = true, .websocket = true});
+	assert_int_equal(exchanges_request_end(parts.exchanges), FAULT_NONE);
+	exchanges_requests_over(parts.exchanges);
+	(void)response(&parts);
+	assert_int_equal(exchanges_upgrade(parts.exchanges, &agreed), FAULT_NONE);
+	assert_int_equal(exchanges_response_end(parts.exchanges, true), FAULT_NONE);
+	assert_int_equal(parts.count, 0);
+	assert_int_equal(exchanges_response_end(parts.exchanges, false), FAULT_NONE);
+	assert_int_equal(parts.count, 1);
+	assert_int_equal(parts.ended[0].end, SESSION_COMPLETE_END);
+	exchanges_free(parts.exchanges);
+}
+
 static void what_ends_the_stream_ends_every_session_once(void **state)
 {
 	struct session_state now;
@@ -425,6 +479,8 @@ int main(void)
 		cmocka_unit_test(responses_answer_in_order),
 		cmocka_unit_test(so_many_may_wait_and_no_more),
 		cmocka_unit_test(nothing_follows_a_change_of_protocol_before_its_answer),
+		cmocka_unit_test(an_exchange_goes_on_in_a_websocket),
+		cmocka_unit_test(a_client_that_has_ended_does_not_go_on),
 		cmocka_unit_test(what_ends_the_stream_ends_every_session_once),
 		cmocka_unit_test(what_is_open_in_the_end_was_disconnected),
 		cmocka_unit_test(a_message_that_is_not_cleared_cannot_be_finished),

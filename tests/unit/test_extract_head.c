@@ -257,9 +257,10 @@ static void a_head_is_passed_over(void **state)
 	assert_int_equal(extractor_feed(&x, (const uint8_t *)"]}", 2, &used), FAULT_NONE);
 	assert_int_equal(extractor_unit_end(&x, true), FAULT_NONE);
 	track = set.track;
-	assert_int_equal(extract_openai_resume(x.openai, &x.scanner, other, sizeof(other) - 1), 0);
-	assert_int_equal(extract_openai_resume(x.openai, &x.scanner, data, sizeof(data) - 2), 0);
-	skipped = extract_openai_resume(x.openai, &x.scanner, data, sizeof(data) - 1);
+	assert_int_equal(extract_head_begin(&x.known->head, &x.scanner, other, sizeof(other) - 1),
+			 0);
+	assert_int_equal(extract_head_begin(&x.known->head, &x.scanner, data, sizeof(data) - 2), 0);
+	skipped = extract_head_begin(&x.known->head, &x.scanner, data, sizeof(data) - 1);
 	assert_int_equal(skipped, sizeof(data) - 1);
 	assert_int_equal(set.track, 2 * track);
 	extractor_done(&x);

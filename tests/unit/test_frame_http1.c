@@ -235,7 +235,9 @@ static void what_a_head_says(void **state)
 		{"Content-Encoding: Deflate\r\nContent-Length: 9\r\n", "length=9 deflate"},
 		{"Content-Encoding: identity\r\nContent-Length: 9\r\n", "length=9"},
 		{"Content-Encoding:\r\nContent-Length: 9\r\n", "length=9"},
-		{"Content-Encoding: br\r\nContent-Length: 0\r\n", "none"},
+		{"Content-Encoding: br\r\nContent-Length: 9\r\n", "length=9 br"},
+		{"Content-Encoding: Zstd\r\nContent-Length: 9\r\n", "length=9 zstd"},
+		{"Content-Encoding: compress\r\nContent-Length: 0\r\n", "none"},
 		{"Content-Encoding: br, gzip\r\n", "none"},
 		{"Content-Type: application/json; charset=utf-8\r\nContent-Length: 9\r\n",
 		 "length=9 json"},
@@ -285,9 +287,9 @@ static void codings_where_nothing_is_coded(void **state)
 
 	(void)state;
 	check(&config,
-	      OK "Content-Encoding: br\r\n\r\n" OK "Transfer-Encoding: gzip, chunked\r\n\r\n"
+	      OK "Content-Encoding: dcb\r\n\r\n" OK "Transfer-Encoding: gzip, chunked\r\n\r\n"
 		 "HTTP/1.1 304 \r\nContent-Encoding: zstd, br\r\n\r\n",
-	      OKED "field Content-Encoding: br\nhead none 200\nend\n" OKED
+	      OKED "field Content-Encoding: dcb\nhead none 200\nend\n" OKED
 		   "field Transfer-Encoding: gzip, chunked\nhead none 200\nend\n"
 		   "start HTTP/1.1 304 \nfield Content-Encoding: zstd, br\nhead none 304\nend\n"
 		   "clean\n");

@@ -26,41 +26,41 @@ struct run {
 	struct sse_story *story;
 };
 
-static void append(uint8_t *buffer, size_t *len, const struct sse_piece *piece)
+static void append(uint8_t *buffer, size_t *len, const struct piece *piece)
 {
 	assert_true(piece->len > 0 && *len + piece->len <= 512);
 	memcpy(buffer + *len, piece->data, piece->len);
 	*len += piece->len;
 }
 
-static void take(struct run *run, const struct sse_piece *piece)
+static void take(struct run *run, const struct piece *piece)
 {
 	switch (piece->kind) {
-	case SSE_NOTHING:
+	case PIECE_NOTHING:
 		break;
-	case SSE_DATA:
+	case PIECE_DATA:
 		append(run->payload, &run->payload_len, piece);
 		run->data_pieces++;
 		break;
-	case SSE_META:
+	case PIECE_META:
 		append(run->line, &run->line_len, piece);
 		break;
-	case SSE_META_END:
+	case PIECE_META_END:
 		assert_true(run->line_len > 0);
 		sse_tell_text(run->story, 'M', run->line, run->line_len);
 		run->line_len = 0;
 		break;
-	case SSE_EVENT:
+	case PIECE_MESSAGE:
 		sse_tell_text(run->story, 'E', run->payload, run->payload_len);
 		sse_tell_end(run->story, run->at);
 		run->payload_len = 0;
 		break;
-	case SSE_BLANK:
+	case PIECE_UNIT:
 		assert_int_equal(run->payload_len, 0);
 		sse_tell(run->story, "B", 1);
 		sse_tell_end(run->story, run->at);
 		break;
-	case SSE_TAIL:
+	case PIECE_TAIL:
 		sse_tell(run->story, "T", 1);
 		sse_tell_end(run->story, run->at);
 		break;
@@ -76,7 +76,7 @@ static void feed(struct run *run, const uint8_t *data, size_t len)
 	assert_non_null(cut);
 	memcpy(cut, data, len);
 	while (used < len && !run->story->fault) {
-		struct sse_piece piece = {.used = SIZE_MAX};
+		struct piece piece = {.used = SIZE_MAX};
 		size_t fault_at = run->at;
 
 		run->story->fault = frame_sse_next(&run->frame, cut + used, len - used, &piece);
@@ -86,7 +86,7 @@ static void feed(struct run *run, const uint8_t *data, size_t len)
 			break;
 		}
 		assert_true(piece.used <= len - used);
-		assert_true(piece.kind != SSE_NOTHING || piece.used == len - used);
+		assert_true(piece.kind != PIECE_NOTHING || piece.used == len - used);
 		/* What takes nothing gives something, and not again. */
 		idle = piece.used ? 0 : idle + 1;
 		assert_true(idle < 2);
@@ -423,7 +423,7 @@ static void a_line_of_data_is_one_piece(void **state)
 	const size_t value = 66000, len = 6 + value + 2;
 	char *data = malloc(len);
 	struct frame_sse frame;
-	struct sse_piece piece;
+	struct piece piece;
 
 	(void)state;
 	assert_non_null(data);
@@ -432,12 +432,12 @@ static void a_line_of_data_is_one_piece(void **state)
 	memcpy(data + 6 + value, "\n\n", 2);
 	frame_sse_init(&frame, value);
 	assert_int_equal(frame_sse_next(&frame, (uint8_t *)data, len, &piece), FAULT_NONE);
-	assert_int_equal(piece.kind, SSE_DATA);
+	assert_int_equal(piece.kind, PIECE_DATA);
 	assert_ptr_equal(piece.data, data + 6);
 	assert_int_equal(piece.len, value);
 	assert_int_equal(piece.used, 6 + value);
 	assert_int_equal(frame_sse_next(&frame, (uint8_t *)data + 6 + value, 2, &piece), 0);
-	assert_int_equal(piece.kind, SSE_EVENT);
+	assert_int_equal(piece.kind, PIECE_MESSAGE);
 	assert_int_equal(piece.used, 2);
 	free(data);
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The framing guard's table, gate by gate, with the digests of the strings it is defined by. */
+/*
+ * The framing guard's table, gate by gate, with the digests of the strings it is defined by;
+ * and what is recorded of a flow's partial message for it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
 #include "core/guard.h"
+#include "core/pipeline.h"
 #include "core/sha256.h"
+#include "daemon/flow.h"
+#include "daemon/partial.h"
 
 static const char hash[] = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 static const char wait[] = "WAIT: Partial message in progress. Await remaining bytes.";
@@ -221,6 +228,165 @@ static void held_bytes_need_their_hash(void **state)
 	assert_false(guard_partial_intact("ba78", held, 3));
 }
 
+static void the_gates_alone_say_the_same(void **state)
+{
+	static const enum guard_mode modes[] = {GUARD_LENGTH_PREFIXED, GUARD_DELIMITED,
+						GUARD_UNFRAMED};
+	static const double ages[] = {-1, 0, 29.9, 30, 30.1, INFINITY, NAN};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(modes) * ARRAY_SIZE(ages) * 2; i++) {
+		double age = ages[i / 2 % ARRAY_SIZE(ages)];
+		struct guard_record record = {
+			.mode = modes[i / 2 / ARRAY_SIZE(ages)],
+			.partial_hash = i % 2 ? hash : NULL,
+			.timeout = 30,
+		};
+		struct guard_decision decision;
+
+		assert_int_equal(guard_decide(&record, age, &decision), 0);
+		assert_int_equal(guard_judge(record.mode, i % 2, age, 30), decision.verdict);
+	}
+}
+
+static struct flow new_flow(void)
+{
+	const struct pipeline_config config = {
+		.framing = {.kind = FRAMING_NDJSON},
+		.extract = {.kind = EXTRACT_AUTO},
+		.max_message = 1 << 20,
+		.max_pending_units = 16,
+	};
+	struct flow flow = {0};
+
+	hold_init(&flow.hold, HOLD_MEDIUM);
+	assert_int_equal(pipeline_new(&config, &flow.pipeline), 0);
+	return flow;
+}
+
+static void free_flow(struct flow *flow, struct hold_pool *pool)
+{
+	hold_done(&flow->hold, pool);
+	hold_pool_done(pool);
+	pipeline_free(flow->pipeline);
+}
+
+static void take(struct flow *flow, struct hold_pool *pool, const char *bytes, size_t len)
+{
+	uint8_t *room;
+	size_t size, part;
+
+	for (; len; bytes += part, len -= part) {
+		assert_int_equal(hold_reserve(&flow->hold, pool, &room, &size), 0);
+		part = MIN(len, size);
+		memcpy(room, bytes, part);
+		hold_commit(&flow->hold, pool, part);
+		assert_int_equal(pipeline_feed(flow->pipeline, room, part), FAULT_NONE);
+		flow->received += part;
+	}
+}
+
+/* A line of which so many bytes are there, behind a whole one of which some was sent. */
+static void check_partial(size_t line_len, size_t cut, size_t sent)
+{
+	static const char first[] = "{\"t\": \"Transfer $10\"}\n";
+	char line[20000];
+	struct hold_pool pool = {0};
+	struct flow flow = new_flow();
+	struct guard_decision decision;
+	struct guard_record record = {.mode = partial_mode(FRAMING_NDJSON), .timeout = 30};
+	char hex[SHA256_HEX_SIZE];
+
+	memset(line, ' ', line_len);
+	memcpy(line, "{}", 2);
+	line[line_len - 1] = '\n';
+	take(&flow, &pool, first, sizeof(first) - 1);
+	take(&flow, &pool, line, cut);
+	hold_consume(&flow.hold, &pool, sent);
+	flow.sent = sent;
+	assert_int_equal(partial_hash(&flow, hex), 0);
+	record.partial_hash = hex;
+	assert_int_equal(guard_decide(&record, 1, &decision), 0);
+	if (cut % line_len) {
+		assert_int_equal(decision.verdict, GUARD_MESSAGE_IN_PROGRESS);
+		assert_true(guard_partial_intact(hex, (const uint8_t *)line, cut));
+		assert_false(guard_partial_intact(hex, (const uint8_t *)line, cut - 1));
+	} else {
+		assert_int_equal(decision.verdict, GUARD_MESSAGE_COMPLETE);
+		assert_string_equal(hex, "");
+	}
+	free_flow(&flow, &pool);
+}
+
+static void the_hash_of_a_flow_is_that_of_its_partial_message(void **state)
+{
+	(void)state;
+	for (size_t cut = 0; cut <= 40; cut++)
+		for (size_t sent = 0; sent <= 22; sent += 11)
+			check_partial(40, cut, sent);
+	/* Over many chunks of the hold. */
+	check_partial(20000, 4000, 0);
+	check_partial(20000, 19999, 22);
+	check_partial(20000, 20000, 22);
+}
+
+static void what_was_written_ahead_has_no_hash(void **state)
+{
+	struct hold_pool pool = {0};
+	struct flow flow = new_flow();
+	char hex[SHA256_HEX_SIZE];
+
+	(void)state;
+	take(&flow, &pool, "{}\n{\"half", 9);
+	hold_consume(&flow.hold, &pool, 4);
+	flow.sent = 4;
+	assert_int_equal(partial_hash(&flow, hex), -ENODATA);
+	free_flow(&flow, &pool);
+}
+
+static void every_framing_says_what_ends_a_message(void **state)
+{
+	static const struct {
+		struct framing framing;
+		enum guard_mode mode;
+		const char *text;
+	} rows[] = {
+		{{.kind = FRAMING_NDJSON}, GUARD_DELIMITED, "LF"},
+		{{.kind = FRAMING_SENTINEL, .sentinel = "\r\n.\xff", .sentinel_len = 4},
+		 GUARD_DELIMITED,
+		 "0d0a2eff"},
+		{{.kind = FRAMING_LENPREFIX, .type = LENPREFIX_U32, .big_endian = true},
+		 GUARD_LENGTH_PREFIXED,
+		 "u32 big-endian length"},
+		{{.kind = FRAMING_LENPREFIX, .type = LENPREFIX_U16, .includes_header = true},
+		 GUARD_LENGTH_PREFIXED,
+		 "u16 little-endian length that counts itself"},
+		{{.kind = FRAMING_LENPREFIX, .type = LENPREFIX_U8},
+		 GUARD_LENGTH_PREFIXED,
+		 "u8 length"},
+		{{.kind = FRAMING_LENPREFIX, .type = LENPREFIX_VARINT},
+		 GUARD_LENGTH_PREFIXED,
+		 "varint length"},
+		{{.kind = FRAMING_SSE}, GUARD_DELIMITED, "event stream blank line"},
+		{{.kind = FRAMING_HTTP1}, GUARD_DELIMITED, "HTTP/1 head and body"},
+		{{.kind = FRAMING_JSONRPC_CL}, GUARD_LENGTH_PREFIXED, "Content-Length header"},
+		/* It waits for what it is; only then is it unframed. */
+		{{.kind = FRAMING_AUTO}, GUARD_DELIMITED, "not identified yet"},
+		{{.kind = FRAMING_WS}, GUARD_LENGTH_PREFIXED, "WebSocket frame header"},
+	};
+	struct framing longest = {.kind = FRAMING_SENTINEL, .sentinel_len = SENTINEL_LEN_MAX};
+	char text[PARTIAL_DELIMITER_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		partial_delimiter(&rows[i].framing, text);
+		assert_string_equal(text, rows[i].text);
+		assert_int_equal(partial_mode(rows[i].framing.kind), rows[i].mode);
+	}
+	partial_delimiter(&longest, text);
+	assert_int_equal(strlen(text), 2 * SENTINEL_LEN_MAX);
+}
+
 static void every_verdict_has_a_name(void **state)
 {
 	(void)state;
@@ -239,6 +405,10 @@ int main(void)
 		cmocka_unit_test(timeouts_read_back_the_same),
 		cmocka_unit_test(ages_of_any_size_are_written_whole),
 		cmocka_unit_test(held_bytes_need_their_hash),
+		cmocka_unit_test(the_gates_alone_say_the_same),
+		cmocka_unit_test(the_hash_of_a_flow_is_that_of_its_partial_message),
+		cmocka_unit_test(what_was_written_ahead_has_no_hash),
+		cmocka_unit_test(every_framing_says_what_ends_a_message),
 		cmocka_unit_test(every_verdict_has_a_name),
 	};
 

@@ -144,7 +144,7 @@ static void codings_that_are_not_decoded(void **state)
 		BEGUN(HOST "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
 		      UNSUPPORTED_CODING),
 		BEGUN(HOST "Transfer-Encoding: cow, chunked\r\n\r\n", UNSUPPORTED_CODING),
-		BEGUN(HOST "Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
+		BEGUN(HOST "Content-Encoding: dcb\r\nContent-Length: 1\r\n\r\nx",
 		      UNSUPPORTED_CODING),
 		BEGUN(HOST "Content-Encoding: gzip, gzip\r\nContent-Length: 1\r\n\r\nx",
 		      UNSUPPORTED_CODING),
@@ -161,6 +161,7 @@ static void codings_that_are_not_decoded(void **state)
 		BEGUN(OK "Content-Encoding: zstd-x\r\nContent-Length: 3\r\n\r\nabc",
 		      UNSUPPORTED_CODING),
 		BEGUN(OK "Content-Encoding: compress\r\n\r\n", UNSUPPORTED_CODING),
+		BEGUN(OK "Content-Encoding: br, zstd\r\n\r\n", UNSUPPORTED_CODING),
 		BEGUN(OK "Transfer-Encoding: deflate, chunked\r\n\r\n", UNSUPPORTED_CODING),
 	};
 

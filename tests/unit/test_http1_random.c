@@ -58,6 +58,8 @@ static const char *const fields[] = {
 	"Content-Encoding: gzip\r\n",
 	"Content-Encoding: identity\r\n",
 	"Content-Encoding: br\r\n",
+	"Content-Encoding: zstd\r\n",
+	"Content-Encoding: compress\r\n",
 	"Content-Encoding:\r\n",
 	"Content-Type: text/plain\r\n",
 	"Content-Type: application/json\r\n",

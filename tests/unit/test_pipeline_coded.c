@@ -13,6 +13,7 @@
 
 #include "base/macros.h"
 #include "core/session.h"
+#include "unit/coded.h"
 #include "unit/flow.h"
 
 #define SSE	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -216,9 +217,85 @@ static void documents_in_every_coding(void **state)
 	document(&wire, "gzip", FORMAT_ZLIB, "{}");
 	run(&config, &wire, FAULT_BAD_ENCODING, 0, &flow);
 	flow_done(&flow);
-	document(&wire, "br", FORMAT_GZIP, "{}");
+	document(&wire, "compress", FORMAT_GZIP, "{}");
 	run(&config, &wire, FAULT_UNSUPPORTED_CODING, 0, &flow);
 	flow_done(&flow);
+}
+
+static void check_document(const char *name, enum coded_format format, const char *text,
+			   enum fault fault)
+{
+	struct flow_config config = responses;
+	struct coded_bytes packed = {.data = NULL};
+	struct wire wire = {.len = 0};
+	struct flow flow;
+	char head[256];
+
+	config.extract.kind = EXTRACT_AUTO;
+	coded_pack_simply(format, text, strlen(text), &packed);
+	snprintf(head, sizeof(head),
+		 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: %s\r\n"
+		 "Content-Length: %zu\r\n\r\n",
+		 name, packed.len);
+	line(&wire, head);
+	plain(&wire, packed.data, packed.len);
+	flow_run_splits(&config, wire.data, wire.len, &flow);
+	assert_string_equal(fault_name(flow.fault), fault_name(fault));
+	assert_int_equal(flow.released, fault ? 0 : wire.len);
+	if (!fault)
+		assert_string_equal(flow_text(&flow, "a"), "fine");
+	flow_done(&flow);
+	coded_bytes_done(&packed);
+}
+
+static void documents_in_codings_of_other_libraries(void **state)
+{
+	(void)state;
+	check_document("br", CODED_BROTLI, "{\"a\":\"a b\\u006fmb\"}", FAULT_BLOCKED);
+	check_document("br", CODED_BROTLI, "{\"a\":\"fine\"}", FAULT_NONE);
+	check_document("zstd", CODED_ZSTD, "{\"a\":\"a b\\u006fmb\"}", FAULT_BLOCKED);
+	check_document("zstd", CODED_ZSTD, "{\"a\":\"fine\"}", FAULT_NONE);
+	check_document("zstd", CODED_BROTLI, "{\"a\":\"fine\"}", FAULT_BAD_ENCODING);
+}
+
+/* A chunk that ends within a compressed block, which can be read in part: it waits. */
+static void a_block_in_two_chunks_is_judged_first(void **state)
+{
+	static const char fine[] = "data: fine fine fine fine fine fine fine fine fine fine\n\n";
+	static const char bad[] = "data: a bomb a bomb a bomb a bomb a bomb a bomb a bomb\n\n";
+	static const char zstd[] = "Transfer-Encoding: chunked\r\nContent-Encoding: zstd\r\n\r\n";
+	const size_t begun = 12; /* of the second frame: its header, and some of its block */
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct coded_bytes packed = {.data = NULL};
+		struct wire wire = {.len = 0};
+		struct flow flow;
+		size_t head, first, second;
+		char size[32];
+
+		coded_pack_simply(CODED_ZSTD, fine, strlen(fine), &packed);
+		first = packed.len + begun;
+		coded_pack_simply(CODED_ZSTD, i ? bad : fine, strlen(fine), &packed);
+		assert_true(packed.len < 2 * strlen(fine)); /* compressed */
+		line(&wire, SSE);
+		line(&wire, zstd);
+		head = wire.len;
+		snprintf(size, sizeof(size), "%zx\r\n", first);
+		line(&wire, size);
+		plain(&wire, packed.data, first);
+		snprintf(size, sizeof(size), "\r\n%zx\r\n", packed.len - first);
+		second = wire.len;
+		line(&wire, size);
+		plain(&wire, packed.data + first, packed.len - first);
+		line(&wire, "\r\n0\r\n\r\n");
+		flow_run_splits(&responses, wire.data, wire.len, &flow);
+		assert_int_equal(flow_at(&flow, second)->released, head);
+		assert_int_equal(flow.fault, i ? FAULT_BLOCKED : FAULT_NONE);
+		assert_int_equal(flow.released, i ? head : wire.len);
+		flow_done(&flow);
+		coded_bytes_done(&packed);
+	}
 }
 
 static void a_coding_that_is_damaged_or_cut(void **state)
@@ -296,6 +373,8 @@ int main(void)
 		cmocka_unit_test(a_coder_that_holds_back_holds_all),
 		cmocka_unit_test(a_term_in_a_coded_event),
 		cmocka_unit_test(documents_in_every_coding),
+		cmocka_unit_test(documents_in_codings_of_other_libraries),
+		cmocka_unit_test(a_block_in_two_chunks_is_judged_first),
 		cmocka_unit_test(a_coding_that_is_damaged_or_cut),
 		cmocka_unit_test(a_bomb_is_too_large),
 		cmocka_unit_test(requests_are_decoded_as_well),

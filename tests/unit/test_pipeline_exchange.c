@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,15 @@ static void an_answer_before_its_request_is_whole(void **state)
 	assert_int_equal(pair.count, 1);
 	assert_int_equal(pair.ended[0].end, SESSION_COMPLETE_END);
 	unmake(&pair);
+	/* A server that has given it may end there: it owes nothing. */
+	make(&pair);
+	feed(pair.request, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nno", FAULT_NONE);
+	clean(pair.response, OK);
+	assert_int_equal(pipeline_end(pair.response), FAULT_NONE);
+	feed(pair.request, "ne", FAULT_NONE);
+	assert_int_equal(pair.count, 1);
+	assert_int_equal(pair.ended[0].end, SESSION_COMPLETE_END);
+	unmake(&pair);
 }
 
 static void a_body_that_waits_for_its_100(void **state)
@@ -293,14 +303,32 @@ static void nothing_goes_into_a_tunnel_before_its_answer(void **state)
 
 static void another_protocol_is_refused_before_it_begins(void **state)
 {
+	static const char *const protocols[] = {"h2c", "tls/1.3", "websocket, h2c"};
+	char asks[128], agrees[128];
 	struct pair pair;
 
 	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		snprintf(asks, sizeof(asks),
+			 "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+			 protocols[i]);
+		snprintf(agrees, sizeof(agrees),
+			 "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+			 protocols[i]);
+		make(&pair);
+		clean(pair.request, asks);
+		feed(pair.response, agrees, FAULT_UNFRAMED);
+		assert_int_equal(pipeline_released(pair.response), 0);
+		assert_int_equal(pipeline_mark(pair.response).place, REFUSAL_MESSAGE);
+		unmake(&pair);
+	}
+	/* WebSocket is mediated, and its exchange goes on. */
 	make(&pair);
 	clean(pair.request, UPGRADE);
-	feed(pair.response, SWITCHED, FAULT_UNFRAMED);
-	assert_int_equal(pipeline_released(pair.response), 0);
-	assert_int_equal(pipeline_mark(pair.response).place, REFUSAL_MESSAGE);
+	clean(pair.response, SWITCHED);
+	assert_int_equal(pipeline_mark(pair.response).place, REFUSAL_WEBSOCKET);
+	assert_int_equal(exchanges_open(pair.exchanges), 1);
+	assert_int_equal(pair.count, 0);
 	unmake(&pair);
 	/* One that stays with HTTP may go on. */
 	make(&pair);
@@ -328,6 +356,21 @@ static void an_end_without_an_answer_is_not_clean(void **state)
 	unmake(&pair);
 	assert_int_equal(pair.count, 1);
 	assert_int_equal(pair.ended[0].end, SESSION_FAILED_END);
+}
+
+static void a_refused_head_is_known_as_one(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	make(&pair);
+	feed(pair.request, "HEAD / HTTP/1.1\r\nX: bomb\r\n", FAULT_BLOCKED);
+	assert_true(exchanges_due(pair.exchanges)->head);
+	unmake(&pair);
+	make(&pair);
+	feed(pair.request, "GET / HTTP/1.1\r\nX: bomb\r\n", FAULT_BLOCKED);
+	assert_false(exchanges_due(pair.exchanges)->head);
+	unmake(&pair);
 }
 
 static void an_idle_connection_is_small(void **state)
@@ -359,6 +402,7 @@ int main(void)
 		cmocka_unit_test(nothing_goes_into_a_tunnel_before_its_answer),
 		cmocka_unit_test(another_protocol_is_refused_before_it_begins),
 		cmocka_unit_test(an_end_without_an_answer_is_not_clean),
+		cmocka_unit_test(a_refused_head_is_known_as_one),
 		cmocka_unit_test(an_idle_connection_is_small),
 	};
 

@@ -216,8 +216,8 @@ static void nothing_leaves_behind_a_deny(void **state)
 	size_t at = LEN(STREAM "16\r\ndata: 1\n\n");
 
 	(void)state;
-	run(&responses, STREAM "16\r\ndata: 1\n\ndata: \"bomb\"\n\r\n" LAST OK "\r\n",
-	    FAULT_BLOCKED, at, &flow);
+	run(&responses, STREAM "16\r\ndata: 1\n\ndata:  bomb \n\r\n" LAST OK "\r\n", FAULT_BLOCKED,
+	    at, &flow);
 	assert_int_equal(flow.sessions[0].end, SESSION_DENIED_END);
 	assert_int_equal(flow.points[flow.point_count - 1].mark.place, REFUSAL_CHUNK);
 	assert_int_equal(flow.points[flow.point_count - 1].mark.left, 13);

@@ -158,6 +158,41 @@ static void everything_but_grammar_is_text(void **state)
 	clean(&events, ": bo\n\n: mb\n\n");
 }
 
+static void lines_that_some_take_for_data(void **state)
+{
+	static const char *const refused[] = {
+		" data: x\n\n",
+		"\tdata: x\n\n",
+		"Data: x\n\n",
+		"data : x\n\n",
+		"\xef\xbb\xbf"
+		"data: x\n\n",
+		": c\n DATA\t: x\n\n",
+		"data: y\n data: x\n\n",
+		": c\x0b"
+		"data: x\n\n",
+		": c\xc2\x85 data: x\n\n",
+		": c\xe2\x80\xa8"
+		"data: x\n\n",
+		": c\xe2\x80\xa9"
+		"data: x\n\n",
+		"{\"a\": 1}\n\n",
+		" [1]\n\n",
+		"\"x\"\n\n",
+		"id: 1\n{\n\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		char data[128];
+
+		snprintf(data, sizeof(data), "data: ok\n\n%s", refused[i]);
+		ends(&events, data, FAULT_BAD_FRAME, 10);
+	}
+	clean(&events, ": data: x\n:{}\n\ndatabase: x\n\ndat: x\n\nid: {}\xe2\x80\xaa"
+		       "data: \xc2\x86\n\n");
+}
+
 static void a_term_over_blocks(void **state)
 {
 	(void)state;
@@ -381,6 +416,7 @@ int main(void)
 		cmocka_unit_test(an_open_block_is_held),
 		cmocka_unit_test(a_mark_is_told_first),
 		cmocka_unit_test(everything_but_grammar_is_text),
+		cmocka_unit_test(lines_that_some_take_for_data),
 		cmocka_unit_test(a_term_over_blocks),
 		cmocka_unit_test(ill_formed_text_fails_closed),
 		cmocka_unit_test(a_refusal_would_go_behind_the_last_block),

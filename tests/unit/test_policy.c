@@ -18,7 +18,7 @@ static void a_short_policy_has_the_defaults(void **state)
 
 	(void)state;
 	assert_string_equal(policy->name, "default");
-	assert_false(policy->has_framing);
+	assert_int_equal(policy->framing.kind, FRAMING_AUTO);
 	assert_int_equal(policy->extract.kind, EXTRACT_AUTO);
 	assert_int_equal(policy->on_deny, POLICY_REFUSE);
 	assert_false(policy->release_opaque);
@@ -101,7 +101,7 @@ static void every_key_has_its_effect(void **state)
 	assert_false(d[7].extract.join_unit);
 	assert_int_equal(d[7].prefix_len, 32);
 	assert_int_equal(d[8].prefix_len, 48);
-	assert_true(policy->has_framing);
+	assert_int_equal(policy->framing.kind, FRAMING_NDJSON);
 	assert_int_equal(policy->on_deny, POLICY_RESET);
 	assert_true(policy->release_opaque);
 	assert_int_equal(policy->resolver_count, 3);
@@ -131,6 +131,20 @@ static void a_framing_is_a_word_or_a_map(void **state)
 		{V "framing: {kind: sse}\nextract: openai_chat\n", FRAMING_SSE,
 		 EXTRACT_OPENAI_CHAT},
 		{V "framing: {kind: ndjson}\n", FRAMING_NDJSON, EXTRACT_AUTO},
+		{V "framing: sse\nextract: openai_responses\n", FRAMING_SSE,
+		 EXTRACT_OPENAI_RESPONSES},
+		{V "framing: sse\nextract: anthropic\n", FRAMING_SSE, EXTRACT_ANTHROPIC},
+		{V "framing: sse\nextract: gemini\n", FRAMING_SSE, EXTRACT_GEMINI},
+		{V "framing: http1\nextract: bedrock\n", FRAMING_HTTP1, EXTRACT_BEDROCK},
+		{V "framing: sse\nextract: cohere\n", FRAMING_SSE, EXTRACT_COHERE},
+		{V "framing: sse\nextract: a2a\n", FRAMING_SSE, EXTRACT_A2A},
+		{V "framing: ndjson\nextract: mcp\n", FRAMING_NDJSON, EXTRACT_MCP},
+		{V "framing: ndjson\nextract: jsonrpc\n", FRAMING_NDJSON, EXTRACT_JSONRPC},
+		{V "framing: auto\n", FRAMING_AUTO, EXTRACT_AUTO},
+		{V "framing: {kind: auto}\nextract: raw\n", FRAMING_AUTO, EXTRACT_RAW},
+		{V "extract: openai_chat\n", FRAMING_AUTO, EXTRACT_OPENAI_CHAT},
+		{V "framing: jsonrpc_cl\n", FRAMING_JSONRPC_CL, EXTRACT_AUTO},
+		{V "framing: {kind: jsonrpc_cl}\n", FRAMING_JSONRPC_CL, EXTRACT_AUTO},
 	};
 	struct policy *policy;
 	size_t i;
@@ -138,12 +152,33 @@ static void a_framing_is_a_word_or_a_map(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		policy = policy_text_load_good(cases[i].text);
-		assert_true(policy->has_framing);
 		assert_int_equal(policy->framing.kind, cases[i].framing);
 		assert_int_equal(policy->framing.inner, HTTP1_INNER_MEDIA);
 		assert_int_equal(policy->extract.kind, cases[i].extract);
 		policy_unref(policy);
 	}
+}
+
+static void framing_is_told_by_the_stream_where_none_is_named(void **state)
+{
+	struct policy *policy = policy_text_load_good(
+		V "destinations:\n"
+		  "  - {match: \"*:1\", action: mediate}\n"
+		  "  - {match: \"*:2\", action: mediate, framing: http1, extract: raw}\n");
+
+	(void)state;
+	assert_int_equal(policy_text_match(policy, "1.2.3.4:1")->framing.kind, FRAMING_AUTO);
+	assert_int_equal(policy_text_match(policy, "1.2.3.4:2")->framing.kind, FRAMING_HTTP1);
+	assert_int_equal(policy->framing.kind, FRAMING_AUTO);
+	policy_unref(policy);
+	policy = policy_text_load_good(V "framing: ndjson\n"
+					 "destinations:\n"
+					 "  - {match: \"*:1\", action: mediate}\n"
+					 "  - {match: \"*:2\", action: mediate, framing: auto}\n");
+	assert_int_equal(policy_text_match(policy, "1.2.3.4:1")->framing.kind, FRAMING_NDJSON);
+	assert_int_equal(policy_text_match(policy, "1.2.3.4:2")->framing.kind, FRAMING_AUTO);
+	assert_int_equal(policy->framing.kind, FRAMING_NDJSON);
+	policy_unref(policy);
 }
 
 static void tasks_are_bound_to_their_tracks(void **state)
@@ -254,10 +289,14 @@ static void names_are_those_of_the_file(void **state)
 	assert_string_equal(policy_action_name(_POLICY_ACTION_MAX), "none");
 	assert_string_equal(policy_framing_name(FRAMING_SENTINEL), "sentinel");
 	assert_string_equal(policy_framing_name(FRAMING_HTTP1), "http1");
+	assert_string_equal(policy_framing_name(FRAMING_AUTO), "auto");
+	assert_string_equal(policy_framing_name(FRAMING_JSONRPC_CL), "jsonrpc_cl");
+	assert_string_equal(policy_framing_name(FRAMING_WS), "none");
 	assert_string_equal(policy_framing_name(FRAMING_SSE), "sse");
 	assert_string_equal(policy_framing_name(_FRAMING_MAX), "none");
 	assert_string_equal(policy_extract_name(EXTRACT_PATH), "path");
 	assert_string_equal(policy_extract_name(EXTRACT_OPENAI_CHAT), "openai_chat");
+	assert_string_equal(policy_extract_name(EXTRACT_A2A), "a2a");
 	assert_string_equal(policy_extract_name(EXTRACT_NONE), "none");
 	assert_string_equal(policy_lenprefix_name(LENPREFIX_VARINT), "varint");
 	assert_string_equal(policy_fold_name(4), "strip_mn");
@@ -270,6 +309,7 @@ int main(void)
 		cmocka_unit_test(a_short_policy_has_the_defaults),
 		cmocka_unit_test(every_key_has_its_effect),
 		cmocka_unit_test(a_framing_is_a_word_or_a_map),
+		cmocka_unit_test(framing_is_told_by_the_stream_where_none_is_named),
 		cmocka_unit_test(tasks_are_bound_to_their_tracks),
 		cmocka_unit_test(the_first_match_wins),
 		cmocka_unit_test(a_peer_is_read_strictly),

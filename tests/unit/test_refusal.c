@@ -446,7 +446,7 @@ static void where_nothing_can_be_said(void **state)
 
 	(void)state;
 	check_refused(&mark, reason, NULL, -ENOENT);
-	mark = (struct refusal_mark){.place = REFUSAL_PLAIN + 1};
+	mark = (struct refusal_mark){.place = REFUSAL_JSONRPC + 1};
 	check_refused(&mark, reason, NULL, -EINVAL);
 	mark = (struct refusal_mark){.place = REFUSAL_PLAIN, .form = REFUSAL_FORM_LINES + 1};
 	check_refused(&mark, reason, NULL, -EINVAL);

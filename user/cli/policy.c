@@ -41,12 +41,12 @@ static void extract_text(const struct extract *extract, char *text, size_t len)
 					    : " by stream");
 }
 
-static json_t *mediation_json(bool has_framing, const struct framing *framing,
+static json_t *mediation_json(enum policy_action action, const struct framing *framing,
 			      const struct extract *extract)
 {
 	char framing_words[256], extract_words[EXTRACT_PATH_MAX + 32];
 
-	if (!has_framing)
+	if (action != POLICY_MEDIATE)
 		return json_pack("{s:n, s:n}", "framing", "extract");
 	framing_text(framing, framing_words, sizeof(framing_words));
 	extract_text(extract, extract_words, sizeof(extract_words));
@@ -72,7 +72,7 @@ static json_t *destinations_json(const struct policy *policy)
 	for (i = 0; i < policy->destination_count; i++) {
 		const struct policy_destination *rule = &policy->destinations[i];
 
-		row = mediation_json(rule->has_framing, &rule->framing, &rule->extract);
+		row = mediation_json(rule->action, &rule->framing, &rule->extract);
 		(void)json_object_set_new(row, "match", json_string(rule->match));
 		(void)json_object_set_new(row, "action",
 					  json_string(policy_action_name(rule->action)));
@@ -81,10 +81,9 @@ static json_t *destinations_json(const struct policy *policy)
 	}
 	if (is_exhaustive(policy))
 		return list;
-	row = mediation_json(policy->has_framing, &policy->framing, &policy->extract);
+	row = mediation_json(POLICY_MEDIATE, &policy->framing, &policy->extract);
 	(void)json_object_set_new(row, "match", json_string("otherwise"));
-	(void)json_object_set_new(row, "action",
-				  json_string(policy->has_framing ? "mediate" : "unframed"));
+	(void)json_object_set_new(row, "action", json_string(policy_action_name(POLICY_MEDIATE)));
 	(void)json_object_set_new(row, "builtin", json_false());
 	(void)json_array_append_new(list, row);
 	return list;
@@ -150,7 +149,19 @@ static json_t *unix_json(const struct policy *policy)
 	return list;
 }
 
-/* What the operator may not have meant; each one line. */
+/* Is there a stream whose framing its own first bytes would tell? */
+static bool has_auto(const struct policy *policy)
+{
+	size_t i;
+
+	for (i = 0; i < policy->destination_count; i++)
+		if (policy->destinations[i].action == POLICY_MEDIATE &&
+		    policy->destinations[i].framing.kind == FRAMING_AUTO)
+			return true;
+	return policy->framing.kind == FRAMING_AUTO && !is_exhaustive(policy);
+}
+
+/* What the operator may not have meant, or may not know; each one line. */
 static json_t *notes_json(const struct policy *policy)
 {
 	json_t *list = json_array();
@@ -172,10 +183,12 @@ static json_t *notes_json(const struct policy *policy)
 		(void)json_array_append_new(
 			list, json_string("bodies of http1 that are no text are released unread "
 					  "(opaque_bodies)"));
-	if (!policy->has_framing && !is_exhaustive(policy))
+	if (has_auto(policy))
 		(void)json_array_append_new(
-			list, json_string("no framing is named for other destinations: streams to "
-					  "them are refused as unframed"));
+			list,
+			json_string("framing auto tells http1, jsonrpc_cl and ndjson by the first "
+				    "bytes of the client, WebSocket by its upgrade; TLS is refused "
+				    "as tls_unmediated, all else as unframed"));
 	return list;
 }
 

@@ -21,7 +21,7 @@
 #define PENDING_UNITS 65536u
 
 struct replay_config {
-	const char *policy, *destination, *track;
+	const char *policy, *destination, *track, *framing;
 	uint64_t chunk;
 };
 
@@ -31,6 +31,8 @@ static const struct option_spec options[] = {
 	 "what the stream was connected to", 0, 0},
 	{"track", "TRACK", OPTION_TEXT, offsetof(struct replay_config, track),
 	 "request (default) or response", 0, 0},
+	{"framing", "NAME", OPTION_TEXT, offsetof(struct replay_config, framing),
+	 "what the requests were told to be, for responses under framing auto", 0, 0},
 	{"chunk", "BYTES", OPTION_NUMBER, offsetof(struct replay_config, chunk),
 	 "feed so many at a time (65536)", 1, CHUNK_MAX},
 };
@@ -40,6 +42,7 @@ struct replay {
 	enum session_track track;
 	enum policy_action action;
 	struct framing framing;
+	enum framing_kind told; /* responses under auto */
 	struct extract extract;
 	const char *match; /* the destination's, or "otherwise" */
 	struct exchanges *exchanges;
@@ -88,12 +91,32 @@ static int find_destination(struct replay *replay, const char *destination)
 	replay->action = rule ? rule->action : POLICY_MEDIATE;
 	replay->framing = rule ? rule->framing : replay->policy->framing;
 	replay->extract = rule ? rule->extract : replay->policy->extract;
-	if (replay->action == POLICY_MEDIATE && !rule && !replay->policy->has_framing) {
-		log_error("unframed: the policy names no framing for %s; name one of its "
-			  "destinations with --destination",
-			  destination ? destination : "a stream without --destination");
-		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* Under auto the requests tell; of responses alone the user has to. */
+static int find_framing(struct replay *replay, const char *name)
+{
+	static const enum framing_kind told[] = {FRAMING_HTTP1, FRAMING_JSONRPC_CL, FRAMING_NDJSON};
+	bool wanted = replay->action == POLICY_MEDIATE && replay->track == SESSION_RESPONSE &&
+		      replay->framing.kind == FRAMING_AUTO;
+	size_t i = 0;
+
+	if (wanted != (name != NULL)) {
+		log_error(name ? "--framing goes with --track response under framing auto"
+			       : "the framing is auto, and responses are framed as their requests: "
+				 "name it with --framing");
+		return -EINVAL;
 	}
+	if (!name)
+		return 0;
+	while (i < ARRAY_SIZE(told) && strcmp(policy_framing_name(told[i]), name) != 0)
+		i++;
+	if (i == ARRAY_SIZE(told)) {
+		log_error("--framing is http1, jsonrpc_cl or ndjson");
+		return -EINVAL;
+	}
+	replay->told = told[i];
 	return 0;
 }
 
@@ -109,9 +132,12 @@ static int open_exchanges(struct replay *replay, const struct session_config *se
 	};
 	int err = exchanges_new(&config, &replay->exchanges);
 
-	if (!err && replay->framing.kind != FRAMING_HTTP1 &&
+	/* These begin their own, once they know of what. */
+	if (!err && replay->framing.kind != FRAMING_HTTP1 && replay->framing.kind != FRAMING_AUTO &&
 	    exchanges_request(replay->exchanges, ret_session))
 		err = -ENOMEM;
+	if (!err && replay->framing.kind == FRAMING_AUTO && replay->track == SESSION_RESPONSE)
+		exchanges_identify(replay->exchanges, replay->told);
 	return err ? log_errno(LOG_ERR, err, "the session cannot be opened") : 0;
 }
 
@@ -196,6 +222,17 @@ static int feed(struct replay *replay, int fd, uint8_t *chunk, size_t size, enum
 	return 0;
 }
 
+static void end_exchange(struct replay *replay)
+{
+	if (!exchanges_open(replay->exchanges) ||
+	    pipeline_framing(replay->pipeline) == FRAMING_HTTP1)
+		return;
+	if (replay->framing.kind == FRAMING_AUTO && replay->track == SESSION_RESPONSE)
+		(void)!exchanges_response_end(replay->exchanges, false);
+	else
+		(void)!exchanges_request_end(replay->exchanges);
+}
+
 /* The end of the session that is over all of it, and of what a fault left open in http1. */
 static void settle(struct replay *replay)
 {
@@ -203,7 +240,7 @@ static void settle(struct replay *replay)
 		return;
 	/* How it ended shows in the state. */
 	if (replay->framing.kind != FRAMING_HTTP1)
-		(void)!exchanges_request_end(replay->exchanges);
+		end_exchange(replay);
 	exchanges_fail(replay->exchanges, SESSION_FRAMING_FAULT);
 }
 
@@ -221,8 +258,7 @@ static json_t *result_json(const struct replay *replay, enum fault fault)
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s, s:I, s:s?, s:s?}",
 		"destination", replay->match, "action", policy_action_name(replay->action),
 		"framing",
-		replay->action == POLICY_MEDIATE ? policy_framing_name(replay->framing.kind)
-						 : "none",
+		replay->pipeline ? policy_framing_name(pipeline_framing(replay->pipeline)) : "none",
 		"received", (json_int_t)replay->received, "framed", (json_int_t)framed, "units",
 		(json_int_t)replay->units, "runes", (json_int_t)runes, "released",
 		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
@@ -354,8 +390,10 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 		return CLI_EXIT_FAILED;
 	replay.policy = policy;
 	err = find_destination(&replay, wanted->destination);
+	if (!err)
+		err = find_framing(&replay, wanted->framing);
 	if (err)
-		status = err == -EINVAL ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+		status = CLI_EXIT_USAGE;
 	else
 		status = play(cli, &replay, wanted->chunk ? wanted->chunk : CHUNK_DEFAULT, args[0]);
 	pipeline_free(replay.pipeline);

@@ -91,7 +91,7 @@ int run_sandbox_drop(const struct run_user *user, const char **ret_step) must_ch
 int run_init_start(const char *cgroup, const struct run_child *child, pid_t *ret_pid,
 		   int *ret_pidfd) must_check;
 
-/* The one line at the end. */
+/* The line at the end, and one of advice for each reason that has some. */
 void run_summary_print(const json_t *summary);
 
 #endif

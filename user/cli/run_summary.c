@@ -46,6 +46,18 @@ static int add_fence(char *line, size_t at, const json_t *summary)
 	return (int)at;
 }
 
+/* "unframed: to relay it unread: …": a line each of what would let the like pass. */
+static void print_advice(json_t *advice)
+{
+	const char *reason;
+	json_t *line;
+
+	json_object_foreach(advice, reason, line)
+	{
+		log_info("%s: %s", reason, json_string_value(line));
+	}
+}
+
 void run_summary_print(const json_t *summary)
 {
 	const json_t *sessions = json_object_get(summary, "sessions");
@@ -72,4 +84,5 @@ void run_summary_print(const json_t *summary)
 	if (at > 0 && (size_t)at < sizeof(line))
 		add_reasons(line, (size_t)at, json_object_get(summary, "reasons"));
 	log_info("%s", line);
+	print_advice(json_object_get(summary, "advice"));
 }

@@ -337,7 +337,7 @@ static enum fault end_tasks(struct channel_set *set, struct channel *channel)
 	return FAULT_NONE;
 }
 
-enum fault channel_end(struct channel_set *set, struct channel *channel)
+enum fault channel_cut(struct channel_set *set, struct channel *channel)
 {
 	enum fault fault = channel->waiting ? give_up_waiting(set, channel) : FAULT_NONE;
 
@@ -345,14 +345,16 @@ enum fault channel_end(struct channel_set *set, struct channel *channel)
 		fault = end_tasks(set, channel);
 	for (size_t i = 0; i < set->task_count && !fault; i++)
 		channel->cursors[i].held = NOT_HELD;
-	if (!fault)
-		channel->begun = NOT_HELD;
 	return fault;
 }
 
-void channel_complete(struct channel *channel)
+enum fault channel_end(struct channel_set *set, struct channel *channel)
 {
-	channel->begun = NOT_HELD;
+	enum fault fault = channel_cut(set, channel);
+
+	if (!fault)
+		channel_complete(channel);
+	return fault;
 }
 
 static uint64_t load(const uint8_t *text, size_t len)

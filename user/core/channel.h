@@ -168,9 +168,14 @@ enum fault channel_arrived(struct channel_set *set, struct channel *channel, con
 
 /* The text ends: what waited is U+FFFD, nothing is pending any more. */
 enum fault channel_end(struct channel_set *set, struct channel *channel) must_check;
+/* The same, but of a channel that is whole nothing is cleared by that. */
+enum fault channel_cut(struct channel_set *set, struct channel *channel) must_check;
 
 /* What a channel that is whole holds so far is all: it may be cleared. The text may go on. */
-void channel_complete(struct channel *channel);
+static inline void channel_complete(struct channel *channel)
+{
+	channel->begun = UINT64_MAX;
+}
 
 /* The text may go on in this unit, under the name it was found by. FAULT_TOO_LARGE as well. */
 enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,

@@ -20,6 +20,10 @@ struct exchanges {
 	struct session_state last;     /* of the session that ended last */
 	bool has_last;
 	bool failed; /* all of them, for good */
+	bool requests_over;
+	struct http1_websocket websocket;
+	bool identified;
+	enum framing_kind framing;
 };
 
 int exchanges_new(const struct exchanges_config *config, struct exchanges **ret_exchanges)
@@ -114,15 +118,21 @@ static enum fault open_session(const struct exchanges *x, struct session **ret_s
 	}
 }
 
-enum fault exchanges_request(struct exchanges *x, struct session **ret_session)
+bool exchanges_may_begin(const struct exchanges *x)
 {
 	const struct exchange *before = newest(x);
+
+	return !before || before->response_ended ||
+	       !(before->request.connect || before->request.upgrade);
+}
+
+enum fault exchanges_request(struct exchanges *x, struct session **ret_session)
+{
 	struct exchange begun = {0};
 	enum fault fault = FAULT_NONE;
 
-	assert(!before || before->request_ended);
-	if (before && (before->request.connect || before->request.upgrade) &&
-	    !before->response_ended)
+	assert(!x->count || newest(x)->request_ended);
+	if (!exchanges_may_begin(x))
 		return FAULT_PROTOCOL;
 	if (x->count == EXCHANGES_MAX)
 		return FAULT_TOO_LARGE;
@@ -136,6 +146,11 @@ enum fault exchanges_request(struct exchanges *x, struct session **ret_session)
 	*newest(x) = begun;
 	*ret_session = begun.session;
 	return FAULT_NONE;
+}
+
+void exchanges_request_line(struct exchanges *x, const struct http1_request *request)
+{
+	newest(x)->request = *request;
 }
 
 void exchanges_request_head(struct exchanges *x, const struct http1_request *request)
@@ -216,6 +231,45 @@ enum fault exchanges_response_end(struct exchanges *x, bool interim)
 	assert(exchange && !exchange->response_ended);
 	exchange->response_ended = !interim;
 	return settle(x);
+}
+
+void exchanges_requests_over(struct exchanges *x)
+{
+	x->requests_over = true;
+}
+
+enum fault exchanges_upgrade(struct exchanges *x, const struct http1_websocket *websocket)
+{
+	struct exchange *exchange = oldest(x);
+
+	assert(exchange && websocket->agreed);
+	if (!exchange->request_ended)
+		return FAULT_PROTOCOL;
+	exchange->request_ended = x->requests_over;
+	x->websocket = *websocket;
+	return FAULT_NONE;
+}
+
+const struct http1_websocket *exchanges_websocket(const struct exchanges *x,
+						  struct session **ret_session)
+{
+	if (!x->websocket.agreed)
+		return NULL;
+	*ret_session = x->count ? oldest(x)->session : NULL;
+	return &x->websocket;
+}
+
+void exchanges_identify(struct exchanges *x, enum framing_kind framing)
+{
+	x->identified = true;
+	x->framing = framing;
+}
+
+bool exchanges_identified(const struct exchanges *x, enum framing_kind *ret_framing)
+{
+	if (x->identified)
+		*ret_framing = x->framing;
+	return x->identified;
 }
 
 size_t exchanges_open(const struct exchanges *x)

@@ -23,6 +23,7 @@
 #include "base/macros.h"
 #include "core/fault.h"
 #include "core/frame_http1.h"
+#include "core/pipeline.h"
 #include "core/session.h"
 
 /* Requests that wait for their answer, per stream. */
@@ -49,12 +50,16 @@ int exchanges_new(const struct exchanges_config *config,
 void exchanges_free(struct exchanges *exchanges);
 DEFINE_CLEANUP(struct exchanges *, exchanges_free)
 
+/* May a request begin? X4. */
+bool exchanges_may_begin(const struct exchanges *exchanges);
 /*
  * A request begins; *ret_session is its session, or NULL where no track has tasks.
  * FAULT_PROTOCOL: X4. FAULT_TOO_LARGE: EXCHANGES_MAX wait. FAULT_NO_MEMORY.
  * FAULT_ACCOUNTING: the configuration cannot be a session's.
  */
 enum fault exchanges_request(struct exchanges *exchanges, struct session **ret_session) must_check;
+/* Its start line is whole: what a refusal of it has to know. */
+void exchanges_request_line(struct exchanges *exchanges, const struct http1_request *request);
 /* Its head is whole: from now on it may be answered. */
 void exchanges_request_head(struct exchanges *exchanges, const struct http1_request *request);
 /* It ended. FAULT_ACCOUNTING: its session could not be finished. */
@@ -68,6 +73,24 @@ enum fault exchanges_response(struct exchanges *exchanges, struct session **ret_
 			      struct http1_request *ret_request) must_check;
 /* It ended; interim: the answer itself is still to come. */
 enum fault exchanges_response_end(struct exchanges *exchanges, bool interim) must_check;
+
+/* The client's flow has ended: no request comes any more. */
+void exchanges_requests_over(struct exchanges *exchanges);
+/*
+ * The answer to the oldest request is a 101 that agrees on WebSocket: the exchange goes on
+ * in it, and both its messages end again, with the flows; that of a flow which has ended
+ * does not begin again. FAULT_PROTOCOL: the request is not whole.
+ */
+enum fault exchanges_upgrade(struct exchanges *exchanges,
+			     const struct http1_websocket *websocket) must_check;
+/* That, and the session it goes on in; NULL: no such thing happened. */
+const struct http1_websocket *exchanges_websocket(const struct exchanges *exchanges,
+						  struct session **ret_session);
+
+/* What the stream speaks, as its client's first bytes told (auto). */
+void exchanges_identify(struct exchanges *exchanges, enum framing_kind framing);
+/* False: they have not told yet. */
+bool exchanges_identified(const struct exchanges *exchanges, enum framing_kind *ret_framing);
 
 /* How many have begun and not ended; after exchanges_fail() as it was then. */
 size_t exchanges_open(const struct exchanges *exchanges);

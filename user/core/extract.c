@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char raw_name[] = "raw";
+#include "core/extract_forms.h"
 
-/* The data of the event that ends a stream of them. */
-static const uint8_t end_mark[] = {'[', 'D', 'O', 'N', 'E', ']'};
+static const char raw_name[] = "raw";
 
 static int set_up_path(struct extractor *x, const struct extract *config)
 {
@@ -28,16 +27,36 @@ static void set_up_json(struct extractor *x, const struct json_sink *sink, void 
 	x->scanner.context = context;
 }
 
+static int make_attempt(struct extractor *x)
+{
+	x->attempt = malloc(sizeof(*x->attempt));
+	if (!x->attempt)
+		return -ENOMEM;
+	extract_attempt_init(x->attempt, &x->raw);
+	return 0;
+}
+
 static int set_up_raw(struct extractor *x, unsigned int flags)
 {
 	x->text = true;
-	if ((flags & EXTRACTOR_ATTEMPT) && !x->json) {
-		x->attempt = malloc(sizeof(*x->attempt));
-		if (!x->attempt)
-			return -ENOMEM;
-		extract_attempt_init(x->attempt, &x->raw);
-	}
+	if ((flags & EXTRACTOR_ATTEMPT) && !x->json && make_attempt(x) < 0)
+		return -ENOMEM;
 	return channel_set_join(x->set, raw_name, &x->raw.channel);
+}
+
+static int set_up_known(struct extractor *x, enum extract_kind kind)
+{
+	size_t count;
+	const struct extract_form *const *forms = extract_forms_of(kind, &count);
+
+	x->known = malloc(sizeof(*x->known));
+	if (!x->known)
+		return -ENOMEM;
+	extract_known_init(x->known, &x->tokens, forms, count);
+	if (kind == EXTRACT_AUTO || kind == EXTRACT_BEDROCK)
+		x->known->bytes = kind == EXTRACT_AUTO ? BYTES_PERHAPS : BYTES_CERTAIN;
+	set_up_json(x, &extract_known_sink, x->known);
+	return 0;
 }
 
 static int set_up(struct extractor *x, const struct extract *config, unsigned int flags)
@@ -51,22 +70,23 @@ static int set_up(struct extractor *x, const struct extract *config, unsigned in
 		set_up_json(x, &extract_tokens_sink, &x->tokens);
 		return set_up_path(x, config);
 	case EXTRACT_AUTO:
+		x->event.texts = x->messages && !x->document;
+		if (x->messages)
+			return set_up_known(x, config->kind);
+		/* fall through */
+	case EXTRACT_JSONRPC:
 		set_up_json(x, &extract_tokens_sink, &x->tokens);
 		return 0;
 	case EXTRACT_OLLAMA_CHAT:
-		x->ollama = malloc(sizeof(*x->ollama));
-		if (!x->ollama)
-			return -ENOMEM;
-		extract_ollama_init(x->ollama, &x->tokens);
-		set_up_json(x, &extract_ollama_sink, x->ollama);
-		return 0;
 	case EXTRACT_OPENAI_CHAT:
-		x->openai = malloc(sizeof(*x->openai));
-		if (!x->openai)
-			return -ENOMEM;
-		extract_openai_init(x->openai, &x->tokens);
-		set_up_json(x, &extract_openai_sink, x->openai);
-		return 0;
+	case EXTRACT_OPENAI_RESPONSES:
+	case EXTRACT_ANTHROPIC:
+	case EXTRACT_GEMINI:
+	case EXTRACT_BEDROCK:
+	case EXTRACT_COHERE:
+	case EXTRACT_A2A:
+	case EXTRACT_MCP:
+		return set_up_known(x, config->kind);
 	default:
 		return -EINVAL;
 	}
@@ -80,8 +100,9 @@ int extractor_init(struct extractor *x, const struct extract *config, struct cha
 	memset(x, 0, sizeof(*x));
 	x->set = set;
 	x->lines = flags & EXTRACTOR_LINES;
-	x->events = flags & EXTRACTOR_EVENTS;
-	x->json = flags & EXTRACTOR_JSON;
+	x->messages = flags & (EXTRACTOR_EVENTS | EXTRACTOR_MESSAGES);
+	x->event.marks = flags & EXTRACTOR_EVENTS;
+	x->json = x->document = flags & EXTRACTOR_JSON;
 	x->join_unit = config->join_unit;
 	x->raw = (struct extract_raw){.set = set, .replace = config->replace_ill_formed};
 	json_init(&x->scanner, NULL, NULL);
@@ -91,7 +112,7 @@ int extractor_init(struct extractor *x, const struct extract *config, struct cha
 	if (flags & EXTRACTOR_EVALUATE)
 		r = set_up(x, config, flags);
 	/* The data of events is UTF-8 where nobody else looks at it, too. */
-	x->text |= x->events && !x->json;
+	x->text |= x->messages && !x->json;
 	if (r < 0)
 		extractor_done(x);
 	return r;
@@ -99,18 +120,15 @@ int extractor_init(struct extractor *x, const struct extract *config, struct cha
 
 void extractor_done(struct extractor *x)
 {
-	if (x->ollama)
-		extract_ollama_done(x->ollama);
-	if (x->openai)
-		extract_openai_done(x->openai);
+	if (x->known)
+		extract_known_done(x->known);
 	if (x->attempt)
 		extract_attempt_done(x->attempt);
-	free(x->ollama);
-	free(x->openai);
+	free(x->known);
 	free(x->attempt);
-	x->ollama = NULL;
-	x->openai = NULL;
+	x->known = NULL;
 	x->attempt = NULL;
+	extract_event_done(&x->event);
 	extract_tokens_done(&x->tokens);
 	json_done(&x->scanner);
 }
@@ -136,83 +154,50 @@ static enum fault text_line(struct extractor *x, const uint8_t *data, size_t len
 
 static enum fault scan(struct extractor *x, const uint8_t *data, size_t len, size_t *ret_used)
 {
-	size_t skipped = 0;
-	enum fault fault;
-
-	if (x->openai)
-		skipped = extract_openai_resume(x->openai, &x->scanner, data, len);
-	if (x->ollama)
-		extract_ollama_resume(x->ollama, data);
-	fault = json_scan(&x->scanner, data + skipped, len - skipped, ret_used);
-	*ret_used += skipped;
-	if (x->openai)
-		extract_openai_pause(x->openai);
-	if (x->ollama && !fault)
-		fault = extract_ollama_pause(x->ollama, data + *ret_used);
-	return fault;
+	return x->known ? extract_known_scan(x->known, &x->scanner, data, len, ret_used)
+			: json_scan(&x->scanner, data, len, ret_used);
 }
 
-/* The data is not the end mark after all: the part that was taken for it is scanned. */
-static enum fault scan_marked(struct extractor *x, size_t *ret_used)
+/* A message that is text, where another may be JSON; only such a one begins with a quote. */
+static enum fault message_text(struct extractor *x, const uint8_t *text, size_t len)
 {
-	size_t marked = x->marked;
-
-	x->marking = false;
-	x->marked = 0;
-	return marked ? scan(x, end_mark, marked, ret_used) : FAULT_NONE;
+	if (!x->attempt && make_attempt(x) < 0)
+		return FAULT_NO_MEMORY;
+	if (!x->raw.channel && channel_set_join(x->set, raw_name, &x->raw.channel) < 0)
+		return FAULT_NO_MEMORY;
+	return extract_attempt_text(x->attempt, text, len);
 }
 
-static enum fault event_data(struct extractor *x, const uint8_t *data, size_t len, size_t *ret_used)
+static enum fault message_data(struct extractor *x, const uint8_t *data, size_t len,
+			       size_t *ret_used)
 {
-	size_t before = x->marked, n = 0, used = 0;
+	struct extract_event_step step;
 	enum fault fault;
+	size_t used = 0;
 
 	*ret_used = 0;
 	if (!len)
 		return FAULT_NONE;
-	if (x->ended)
-		return FAULT_PROTOCOL;
-	x->marking |= !x->begun;
-	x->begun = true;
-	if (!x->marking)
+	if (extract_event_is_json(&x->event, data[0]))
 		return scan(x, data, len, ret_used);
-	while (n < len && x->marked < sizeof(end_mark) && data[n] == end_mark[x->marked]) {
-		x->marked++;
-		n++;
-	}
-	if (n == len) {
-		*ret_used = len;
-		return FAULT_NONE;
-	}
-	fault = scan_marked(x, &used);
-	if (fault) {
-		*ret_used = used > before ? used - before : 0;
+	fault = extract_event_next(&x->event, data, len, &step);
+	if (fault)
+		return fault;
+	if (step.kind == EVENT_JSON) {
+		if (step.held_len)
+			fault = scan(x, step.held, step.held_len, &used);
+		*ret_used = used > step.before ? used - step.before : 0;
+		if (fault || step.taken == len)
+			return fault;
+		fault = scan(x, data + step.taken, len - step.taken, &used);
+		*ret_used = step.taken + used;
 		return fault;
 	}
-	fault = scan(x, data + n, len - n, &used);
-	*ret_used = n + used;
-	return fault;
-}
-
-/* The data of an event is whole; none is no document. */
-static enum fault event_end(struct extractor *x)
-{
-	enum fault fault = FAULT_NONE;
-	bool begun = x->begun;
-	size_t used;
-
-	x->begun = false;
-	if (!begun)
+	*ret_used = len;
+	if (step.kind == EVENT_HELD)
 		return FAULT_NONE;
-	if (x->marking && x->marked == sizeof(end_mark)) {
-		x->marking = false;
-		x->marked = 0;
-		x->ended = x->complete = true;
-		return channel_set_end(x->set);
-	}
-	if (x->marking)
-		fault = scan_marked(x, &used);
-	return fault ? fault : json_end(&x->scanner);
+	fault = message_text(x, step.held, step.held_len);
+	return fault ? fault : message_text(x, data + step.taken, len - step.taken);
 }
 
 enum fault extractor_feed(struct extractor *x, const uint8_t *data, size_t len, size_t *ret_used)
@@ -221,8 +206,8 @@ enum fault extractor_feed(struct extractor *x, const uint8_t *data, size_t len, 
 
 	*ret_used = len;
 	if (x->json) {
-		fault = x->events ? event_data(x, data, len, ret_used)
-				  : scan(x, data, len, ret_used);
+		fault = x->messages ? message_data(x, data, len, ret_used)
+				    : scan(x, data, len, ret_used);
 	} else if (x->lines) {
 		const uint8_t *lf = memchr(data, '\n', len);
 
@@ -249,47 +234,73 @@ static enum fault text_end(struct extractor *x, bool delimited)
 	if (!fault && x->attempt)
 		fault = extract_attempt_end(x->attempt);
 	if (!fault)
-		fault = x->join_unit || x->events ? extract_raw_end(&x->raw)
-						  : extract_raw_cut(&x->raw);
+		fault = x->join_unit || x->messages ? extract_raw_end(&x->raw)
+						    : extract_raw_cut(&x->raw);
 	if (!fault && x->join_unit && x->raw.channel)
 		fault = channel_end(x->set, x->raw.channel);
 	return fault;
+}
+
+/* The data of an event, or a message, is whole; none is no document. */
+static enum fault message_end(struct extractor *x, bool delimited)
+{
+	struct extract_event_step step;
+	enum fault fault = FAULT_NONE;
+	size_t used;
+
+	extract_event_end(&x->event, &step);
+	switch (step.kind) {
+	case EVENT_HELD:
+		return x->document ? FAULT_BAD_JSON : FAULT_NONE;
+	case EVENT_END:
+		x->complete = true;
+		return channel_set_end(x->set);
+	case EVENT_JSON:
+		if (step.held_len)
+			fault = scan(x, step.held, step.held_len, &used);
+		return fault ? fault : json_end(&x->scanner);
+	default:
+		if (step.held_len)
+			fault = message_text(x, step.held, step.held_len);
+		return fault ? fault : text_end(x, delimited);
+	}
 }
 
 enum fault extractor_unit_end(struct extractor *x, bool delimited)
 {
 	enum fault fault = FAULT_NONE;
 
-	if (x->json && x->events)
-		fault = event_end(x);
+	if (x->json && x->messages)
+		fault = message_end(x, delimited);
 	else if (x->json && !(x->lines && json_blank(&x->scanner)))
 		fault = json_end(&x->scanner);
 	if (!fault && x->text)
 		fault = text_end(x, delimited);
+	if (!fault && x->known)
+		fault = extract_known_unit_end(x->known);
 	if (!fault)
 		fault = channel_set_unit_end(x->set);
 	if (fault)
 		return fault;
-	x->complete |= x->ollama && x->ollama->done;
+	x->complete |= x->known && x->known->over;
 	extract_path_clear(&x->tokens.path);
 	return FAULT_NONE;
 }
 
 enum fault extractor_end(struct extractor *x)
 {
-	enum fault fault = x->text ? extract_raw_end(&x->raw) : FAULT_NONE;
+	enum fault fault = extract_raw_end(&x->raw);
 
 	return fault ? fault : channel_set_end(x->set);
 }
 
 size_t extractor_memory(const struct extractor *x)
 {
-	size_t bytes = json_memory(&x->scanner) + extract_tokens_memory(&x->tokens);
+	size_t bytes = json_memory(&x->scanner) + extract_tokens_memory(&x->tokens) +
+		       x->event.space_capacity;
 
-	if (x->ollama)
-		bytes += sizeof(*x->ollama) + extract_ollama_memory(x->ollama);
-	if (x->openai)
-		bytes += sizeof(*x->openai) + extract_openai_memory(x->openai);
+	if (x->known)
+		bytes += sizeof(*x->known) + extract_known_memory(x->known);
 	if (x->attempt)
 		bytes += sizeof(*x->attempt) + extract_attempt_memory(x->attempt);
 	return bytes;

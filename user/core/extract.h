@@ -11,8 +11,8 @@
  *      the extractor does not join goes to the channel of its path (extract_path.h)
  *      and ends with its unit: only within an array can the same path come twice
  *      in a unit, and then they are one text.
- *  E3. A joined channel is chosen by the exact sequence of member names; of the
- *      extractors of chats, by the types of the containers as well.
+ *  E3. A joined channel is chosen by the exact sequence of member names; where a form is
+ *      known (extract_form.h), by the types of the containers as well.
  */
 #ifndef SLUICE_CORE_EXTRACT_H
 #define SLUICE_CORE_EXTRACT_H
@@ -24,8 +24,8 @@
 #include "base/macros.h"
 #include "core/channel.h"
 #include "core/extract_attempt.h"
-#include "core/extract_ollama.h"
-#include "core/extract_openai.h"
+#include "core/extract_event.h"
+#include "core/extract_known.h"
 #include "core/extract_raw.h"
 #include "core/extract_tokens.h"
 #include "core/fault.h"
@@ -34,22 +34,19 @@
 
 struct extractor {
 	struct channel_set *set;
-	bool lines;  /* payloads end at an LF that is not theirs */
-	bool events; /* they are the data of events */
-	bool json;   /* payloads are JSON */
-	bool text;   /* payloads are text as they are */
+	bool lines;    /* payloads end at an LF that is not theirs */
+	bool messages; /* they are messages of their own */
+	bool json;     /* payloads are JSON */
+	bool document; /* each has to be, also an empty one */
+	bool text;     /* payloads are text as they are */
 	bool join_unit;
-	bool cr;      /* a CR that belongs to the payload unless an LF follows */
-	bool begun;   /* events: the payload under way has a byte */
-	bool marking; /* events: it is the end mark so far, up to so many bytes of it */
-	uint8_t marked;
-	bool ended;    /* events: the end mark has come */
+	bool cr;       /* a CR that belongs to the payload unless an LF follows */
 	bool complete; /* a whole unit said that the exchange is */
+	struct extract_event event;
 	struct extract_raw raw;
-	struct extract_attempt *attempt; /* NULL: none is made */
+	struct extract_attempt *attempt; /* NULL: none is made, or none yet */
 	struct extract_tokens tokens;
-	struct extract_openai *openai; /* each NULL but for its kind */
-	struct extract_ollama *ollama;
+	struct extract_known *known; /* NULL: no form is known */
 	struct json scanner;
 };
 
@@ -61,7 +58,8 @@ struct extractor {
 /*
  * They are the data of events: UTF-8 whatever the kind; where they are JSON an empty one
  * is no document, and one that is "[DONE]" ends every text (the exchange is complete):
- * any data after it is FAULT_PROTOCOL.
+ * any data after it is FAULT_PROTOCOL. Where the kind is EXTRACT_AUTO, and they do not
+ * have to be JSON, one that begins neither with { nor with [ is text.
  */
 #define EXTRACTOR_EVENTS (1u << 3)
 /*
@@ -69,6 +67,8 @@ struct extractor {
  * as far as it is. What is no JSON is no fault.
  */
 #define EXTRACTOR_ATTEMPT (1u << 4)
+/* They are messages of their own, as of a WebSocket: as events, but none of them is an end. */
+#define EXTRACTOR_MESSAGES (1u << 5)
 
 /* -EINVAL: no such kind, or no path. -ENOMEM. */
 int extractor_init(struct extractor *extractor, const struct extract *config,

@@ -85,8 +85,7 @@ enum fault extract_attempt_text(struct extract_attempt *a, const uint8_t *text, 
 		if (a->state == UNDECIDED) {
 			taken = white_space(text, len);
 			if (taken < len)
-				a->state =
-					text[taken] == '{' || text[taken] == '[' ? READING : OVER;
+				a->state = memchr("{[\"", text[taken], 3) ? READING : OVER;
 			fault = extract_raw_text(a->raw, text, taken);
 		} else if (a->state == READING) {
 			fault = read_on(a, text, len, &taken);

@@ -5,7 +5,7 @@
  *
  * Invariants:
  *  A1. What is read so begins at the first byte of a unit that is no white space of JSON,
- *      where that is { or [, and ends at the first byte that is no JSON; that is no fault.
+ *      where that is {, [ or ", and ends at the first byte that is no JSON; that is no fault.
  *      Texts may follow one another, and members be named twice: of both there are readers.
  *  A2. How the text is cut into calls does not decide which of the two readings of a byte
  *      comes first: both go in blocks, counted from where the attempt began.

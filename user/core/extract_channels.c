@@ -33,7 +33,7 @@ struct extract_channel *extract_channels_from(const struct extract_channels *c, 
 
 struct channel *extract_channels_find(struct extract_channels *c, uint32_t key)
 {
-	struct extract_channel *recent = &c->recent[EXTRACT_KEY_KIND(key)], *at;
+	struct extract_channel *recent = &c->recent[key % EXTRACT_RECENT], *at;
 
 	if (recent->channel && recent->key == key)
 		return recent->channel;
@@ -75,7 +75,7 @@ enum fault extract_channels_add(struct extract_channels *c, uint32_t key, const 
 	memmove(at + 1, at, (size_t)(c->entries + c->count - at) * sizeof(*at));
 	*at = (struct extract_channel){key, channel};
 	c->count++;
-	c->recent[EXTRACT_KEY_KIND(key)] = *at;
+	c->recent[key % EXTRACT_RECENT] = *at;
 	*ret_channel = channel;
 	return FAULT_NONE;
 }

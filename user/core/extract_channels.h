@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The joined channels that an exchange turns out to have: one for each choice, tool call
- * and kind of text, made when its first text comes.
+ * The joined channels that an exchange turns out to have: one for each kind of text, and
+ * choice, block or call, made when its first text comes.
  *
  * Invariants:
  *  N1. There are EXTRACT_CHANNELS_MAX at most.
@@ -18,14 +18,14 @@
 #include "core/fault.h"
 
 #define EXTRACT_CHANNELS_MAX 1024u
-/* The largest number of a choice, or of a tool call. */
+/* The largest number that tells texts apart. */
 #define EXTRACT_INDEX_MAX 1023u
-#define EXTRACT_KINDS_MAX 16u
+#define EXTRACT_RECENT	  16u
 
-/* What a channel is for: kind of text, tool call, choice. Sorted by choice. */
-#define EXTRACT_KEY(kind, choice, call) ((uint32_t)(choice) << 14 | (uint32_t)(call) << 4 | (kind))
-#define EXTRACT_KEY_KIND(key)		((key)&15u)
-#define EXTRACT_KEY_CHOICE(key)		((key) >> 14)
+/* What a channel is for: kind of text, and two numbers. Sorted by the first of them. */
+#define EXTRACT_KEY(kind, outer, inner) ((uint32_t)(outer) << 18 | (uint32_t)(inner) << 8 | (kind))
+#define EXTRACT_KEY_KIND(key)		((key)&255u)
+#define EXTRACT_KEY_OUTER(key)		((key) >> 18)
 
 struct extract_channel {
 	uint32_t key;
@@ -36,7 +36,7 @@ struct extract_channels {
 	struct channel_set *set;
 	struct extract_channel *entries; /* sorted by key */
 	uint32_t count, capacity;
-	struct extract_channel recent[EXTRACT_KINDS_MAX]; /* of each kind the one used last */
+	struct extract_channel recent[EXTRACT_RECENT]; /* of each few kinds the one used last */
 };
 
 void extract_channels_init(struct extract_channels *channels, struct channel_set *set);

@@ -1,63 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where in a known tree of JSON members a scanner stands, followed as containers open
- * and close: whether a value is a known one is then one look at the members of its
- * parent, whatever its depth.
+ * Where in a known tree of JSON members a scanner stands, followed as containers open and close:
+ * whether a value is a known one is then one look at the members of its parent, whatever its depth.
+ * The tree is that of one form, or of several at once.
  *
  * Invariants:
- *  R1. A value is known only by its exact place: the names, and the types, of all the
- *      containers around it.
+ *  R1. A value is known only by its exact place: the names, and the types, of all the containers
+ *      around it.
  */
 #ifndef SLUICE_CORE_EXTRACT_TREE_H
 #define SLUICE_CORE_EXTRACT_TREE_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "core/extract_form.h"
+#include "core/extract_nodes.h"
 #include "core/json.h"
 
-#define TREE_NODES_MAX 48u
-#define TREE_DEPTH_MAX 12u
-
-enum tree_type {
-	TREE_OBJECT = 1 << 0,
-	TREE_ARRAY = 1 << 1,
-	TREE_STRING = 1 << 2,
-	TREE_NUMBER = 1 << 3,
-	TREE_LITERAL = 1 << 4,
-};
-#define TREE_ANY ((1u << 5) - 1)
-
-/* From a container to what is in it; node 0 is whatever is not known, and what is around all. */
-struct tree_edge {
-	uint8_t from;
-	uint8_t types; /* enum tree_type, any of them */
-	uint8_t to;
-	uint8_t len;
-	const char *name; /* of the member; NULL: an element of an array, or the text itself */
-};
-
-#define TREE_MEMBER(from, name, types, to)              \
-	{                                               \
-		from, types, to, sizeof(name) - 1, name \
-	}
-#define TREE_ELEMENT(from, types, to)    \
-	{                                \
-		from, types, to, 0, NULL \
-	}
+/* Containers deeper than this are not known. */
+#define TREE_DEPTH_MAX 16u
+#define TREE_FORMS_MAX 10u
 
 struct extract_tree {
-	const struct tree_edge *edges;
-	uint8_t first[TREE_NODES_MAX + 1]; /* edge of each node; the next one's is the end */
-	uint8_t types[TREE_NODES_MAX];	   /* of the values that are known in it */
-	uint8_t known;			   /* so many of the open containers are */
-	uint8_t node;			   /* the innermost of them */
-	uint8_t nodes[TREE_DEPTH_MAX];	   /* those around it, from the outermost on */
+	const struct extract_form *const *forms;
+	uint8_t form_count;
+	uint8_t known;		       /* so many of the open containers are */
+	uint8_t node;		       /* the innermost of them */
+	uint8_t nodes[TREE_DEPTH_MAX]; /* those around it, from the outermost on */
+	/* Of each node: types of the values known in it, its form, and its first edge there. */
+	uint8_t types[_NODE_MAX], form[_NODE_MAX], first[_NODE_MAX];
+	/* Of each shared one: its first edge in each form; of each type a bit for each name. */
+	uint8_t shared[_NODE_SHARED_MAX][TREE_FORMS_MAX];
+	uint64_t names[_NODE_SHARED_MAX][TREE_TYPES];
 };
 
-/* Edges are sorted by `from`; the tree is no deeper than TREE_DEPTH_MAX. */
-void extract_tree_init(struct extract_tree *tree, const struct tree_edge *edges, size_t count);
+/* The forms are borrowed; TREE_FORMS_MAX at most. */
+void extract_tree_init(struct extract_tree *tree, const struct extract_form *const *forms,
+		       size_t count);
 
 /* Where no container is open, goes into these, from the outermost on. */
 void extract_tree_enter(struct extract_tree *tree, const uint8_t *nodes, uint8_t count);
@@ -71,7 +51,7 @@ static inline uint8_t extract_tree_value(const struct extract_tree *tree, const 
 					 enum tree_type type)
 {
 	if (tree->known != json->depth || !(tree->types[tree->node] & type))
-		return 0;
+		return NODE_UNKNOWN;
 	return extract_tree_find(tree, json, type);
 }
 
@@ -79,10 +59,12 @@ static inline uint8_t extract_tree_value(const struct extract_tree *tree, const 
 static inline uint8_t extract_tree_open(struct extract_tree *tree, const struct json *json,
 					bool object)
 {
-	uint8_t node = 0;
+	enum tree_type type = object ? TREE_OBJECT : TREE_ARRAY;
+	uint8_t node = NODE_UNKNOWN;
 
-	if (tree->known + 1u == json->depth)
-		node = extract_tree_find(tree, json, object ? TREE_OBJECT : TREE_ARRAY);
+	if (tree->known + 1u == json->depth && tree->known < TREE_DEPTH_MAX &&
+	    (tree->types[tree->node] & type))
+		node = extract_tree_find(tree, json, type);
 	if (node) {
 		tree->nodes[tree->known++] = tree->node;
 		tree->node = node;
@@ -96,7 +78,7 @@ static inline uint8_t extract_tree_close(struct extract_tree *tree, const struct
 	uint8_t node = tree->node;
 
 	if (tree->known != json->depth)
-		return 0;
+		return NODE_UNKNOWN;
 	tree->node = tree->nodes[--tree->known];
 	return node;
 }

@@ -76,7 +76,7 @@ bool frame_sse_partial(const struct frame_sse *frame)
 	return frame->begun;
 }
 
-static void emit(struct sse_piece *piece, enum sse_piece_kind kind, const uint8_t *data, size_t len)
+static void emit(struct piece *piece, enum piece_kind kind, const uint8_t *data, size_t len)
 {
 	piece->kind = kind;
 	piece->data = data;
@@ -84,7 +84,7 @@ static void emit(struct sse_piece *piece, enum sse_piece_kind kind, const uint8_
 }
 
 /* Takes the byte that ends a line. */
-static void end_line(struct frame_sse *frame, uint8_t c, struct sse_piece *piece)
+static void end_line(struct frame_sse *frame, uint8_t c, struct piece *piece)
 {
 	piece->used++;
 	frame->cr = c == '\r';
@@ -92,30 +92,30 @@ static void end_line(struct frame_sse *frame, uint8_t c, struct sse_piece *piece
 }
 
 /* The bytes that were taken for the beginning of something begin another line. */
-static void begin_other(struct frame_sse *frame, const uint8_t *taken, struct sse_piece *piece)
+static void begin_other(struct frame_sse *frame, const uint8_t *taken, struct piece *piece)
 {
 	frame->begun = true;
 	frame->state = OTHER;
 	if (frame->matched)
-		emit(piece, SSE_META, taken, frame->matched);
+		emit(piece, PIECE_META, taken, frame->matched);
 	frame->matched = 0;
 }
 
 /* The line is a data field. From the second one on an LF is before its value. */
-static enum fault begin_value(struct frame_sse *frame, struct sse_piece *piece)
+static enum fault begin_value(struct frame_sse *frame, struct piece *piece)
 {
 	if (frame->has_data) {
 		if (frame->payload >= frame->limit)
 			return FAULT_TOO_LARGE;
 		frame->payload++;
-		emit(piece, SSE_DATA, lf, sizeof(lf));
+		emit(piece, PIECE_DATA, lf, sizeof(lf));
 	}
 	frame->has_data = true;
 	frame->matched = 0;
 	return FAULT_NONE;
 }
 
-static void stream_start(struct frame_sse *frame, uint8_t c, struct sse_piece *piece)
+static void stream_start(struct frame_sse *frame, uint8_t c, struct piece *piece)
 {
 	if (c != bom[frame->matched]) {
 		if (frame->matched)
@@ -131,17 +131,17 @@ static void stream_start(struct frame_sse *frame, uint8_t c, struct sse_piece *p
 	}
 }
 
-static void end_block(struct frame_sse *frame, uint8_t c, struct sse_piece *piece)
+static void end_block(struct frame_sse *frame, uint8_t c, struct piece *piece)
 {
 	end_line(frame, c, piece);
-	piece->kind = frame->has_data ? SSE_EVENT : SSE_BLANK;
+	piece->kind = frame->has_data ? PIECE_MESSAGE : PIECE_UNIT;
 	frame->payload = 0;
 	frame->has_data = false;
 	frame->begun = false;
 }
 
 static enum fault line_start(struct frame_sse *frame, const uint8_t *data, size_t len,
-			     struct sse_piece *piece)
+			     struct piece *piece)
 {
 	bool second = frame->cr && *data == '\n';
 
@@ -149,7 +149,7 @@ static enum fault line_start(struct frame_sse *frame, const uint8_t *data, size_
 	if (second) {
 		piece->used++;
 		if (!frame->begun)
-			piece->kind = SSE_TAIL;
+			piece->kind = PIECE_TAIL;
 		return FAULT_NONE;
 	}
 	if (ends_line(*data)) {
@@ -167,7 +167,7 @@ static enum fault line_start(struct frame_sse *frame, const uint8_t *data, size_
 	return FAULT_NONE;
 }
 
-static enum fault line_name(struct frame_sse *frame, uint8_t c, struct sse_piece *piece)
+static enum fault line_name(struct frame_sse *frame, uint8_t c, struct piece *piece)
 {
 	if (frame->matched < sizeof(name)) {
 		if (c == name[frame->matched]) {
@@ -193,7 +193,7 @@ static enum fault line_name(struct frame_sse *frame, uint8_t c, struct sse_piece
 }
 
 static enum fault value(struct frame_sse *frame, const uint8_t *data, size_t len,
-			struct sse_piece *piece)
+			struct piece *piece)
 {
 	uint64_t room = frame->limit - frame->payload;
 	size_t length;
@@ -207,25 +207,25 @@ static enum fault value(struct frame_sse *frame, const uint8_t *data, size_t len
 	length = line_length(data, (size_t)MIN(room, (uint64_t)len));
 	frame->payload += length;
 	piece->used += length;
-	emit(piece, SSE_DATA, data, length);
+	emit(piece, PIECE_DATA, data, length);
 	return FAULT_NONE;
 }
 
-static void other(struct frame_sse *frame, const uint8_t *data, size_t len, struct sse_piece *piece)
+static void other(struct frame_sse *frame, const uint8_t *data, size_t len, struct piece *piece)
 {
 	size_t length = line_length(data, len);
 
 	if (!length) {
 		end_line(frame, *data, piece);
-		piece->kind = SSE_META_END;
+		piece->kind = PIECE_META_END;
 		return;
 	}
 	piece->used += length;
-	emit(piece, SSE_META, data, length);
+	emit(piece, PIECE_META, data, length);
 }
 
 static enum fault step(struct frame_sse *frame, const uint8_t *data, size_t len,
-		       struct sse_piece *piece)
+		       struct piece *piece)
 {
 	switch ((enum state)frame->state) {
 	case STREAM_START:
@@ -249,11 +249,11 @@ static enum fault step(struct frame_sse *frame, const uint8_t *data, size_t len,
 }
 
 enum fault frame_sse_next(struct frame_sse *frame, const uint8_t *data, size_t len,
-			  struct sse_piece *ret_piece)
+			  struct piece *ret_piece)
 {
-	struct sse_piece piece = {.kind = SSE_NOTHING};
+	struct piece piece = {.kind = PIECE_NOTHING};
 
-	while (piece.kind == SSE_NOTHING && piece.used < len) {
+	while (piece.kind == PIECE_NOTHING && piece.used < len) {
 		enum fault fault = step(frame, data + piece.used, len - piece.used, &piece);
 
 		if (fault)

@@ -6,7 +6,7 @@
  * by LF; a block without one (comments, ids, nothing) is a unit and no message.
  *
  * A block ends at the CR of its blank line already, since its reader acts on it
- * there. An LF that follows is a piece of its own (SSE_TAIL).
+ * there. An LF that follows is a piece of its own (PIECE_TAIL).
  *
  * Everything that is not `data`, its colon and its space, a line end or the BOM is
  * handed on: comments, names and values of all other fields.
@@ -22,23 +22,7 @@
 
 #include "base/macros.h"
 #include "core/fault.h"
-
-enum sse_piece_kind {
-	SSE_NOTHING,  /* all of it was taken: grammar */
-	SSE_DATA,     /* bytes of the payload; the LF between two lines is one of them */
-	SSE_META,     /* bytes of a line that is not a data field, without its end */
-	SSE_META_END, /* such a line ended; only where it had bytes */
-	SSE_EVENT,    /* the block ended, and is a message */
-	SSE_BLANK,    /* the block ended, and is none */
-	SSE_TAIL,     /* the LF of the CRLF whose CR ended the block before */
-};
-
-struct sse_piece {
-	enum sse_piece_kind kind;
-	const uint8_t *data; /* DATA, META; within the input, or a constant */
-	size_t len;
-	size_t used; /* of the input, these included */
-};
+#include "core/piece.h"
 
 struct frame_sse {
 	uint64_t limit;	  /* of a payload */
@@ -54,7 +38,7 @@ void frame_sse_init(struct frame_sse *frame, uint64_t max_message);
 
 /* The next piece of len (at least 1) bytes. FAULT_TOO_LARGE: a payload over the limit. */
 enum fault frame_sse_next(struct frame_sse *frame, const uint8_t *data, size_t len,
-			  struct sse_piece *ret_piece) must_check;
+			  struct piece *ret_piece) must_check;
 
 /* Has a block begun that has not ended? A BOM alone, or a part of one, has not. */
 bool frame_sse_partial(const struct frame_sse *frame);

@@ -58,15 +58,15 @@ static int digest_parts(const char *const *parts, char ret_hex[static SHA256_HEX
 	return r < 0 ? r : sha256_hex(&sha256, ret_hex);
 }
 
-static enum guard_verdict judge(const struct guard_record *record, double age)
+enum guard_verdict guard_judge(enum guard_mode mode, bool partial, double age, double timeout)
 {
 	/* A mode that is none of the framed ones cannot be parsed either. */
-	if (record->mode != GUARD_LENGTH_PREFIXED && record->mode != GUARD_DELIMITED)
+	if (mode != GUARD_LENGTH_PREFIXED && mode != GUARD_DELIMITED)
 		return GUARD_DISCARD_AND_RESET;
-	if (is_empty(record->partial_hash))
+	if (!partial)
 		return GUARD_MESSAGE_COMPLETE;
 	/* An age that is no number never proves that a buffer is young enough. */
-	if (!(age <= record->timeout))
+	if (!(age <= timeout))
 		return GUARD_STALE_PARTIAL_BUFFER;
 	return GUARD_MESSAGE_IN_PROGRESS;
 }
@@ -119,7 +119,8 @@ static void write_directive(const struct guard_record *record, enum guard_verdic
 int guard_decide(const struct guard_record *record, double now, struct guard_decision *ret_decision)
 {
 	double age = now - record->last_byte;
-	enum guard_verdict verdict = judge(record, age);
+	enum guard_verdict verdict =
+		guard_judge(record->mode, !is_empty(record->partial_hash), age, record->timeout);
 	char digest[SHA256_HEX_SIZE];
 	char text[AGE_SIZE];
 	int r;

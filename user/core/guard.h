@@ -47,7 +47,17 @@ struct guard_decision {
 	char digest[SHA256_HEX_SIZE]; /* of the manifest */
 };
 
-/* -ENOMEM, -EIO: the digest could not be made; the caller fails closed. */
+/*
+ * The gates alone, without a manifest: neither hash nor digest is made, so that every flow
+ * may be asked about at every tick. partial: part of a message is held. age: since its last
+ * byte.
+ */
+enum guard_verdict guard_judge(enum guard_mode mode, bool partial, double age, double timeout);
+
+/*
+ * The verdict on a record, where a hash says that something is held, and its manifest.
+ * -ENOMEM, -EIO: the digest could not be made; the caller fails closed.
+ */
 int guard_decide(const struct guard_record *record, double now,
 		 struct guard_decision *ret_decision) must_check;
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/http1_websocket.h"
+
 #define SLICE(s) ((struct http1_slice){(const uint8_t *)(s), sizeof(s) - 1})
 
 static bool same(struct http1_slice a, struct http1_slice b)
@@ -175,18 +177,27 @@ static enum fault on_transfer(struct http1_facts *facts, struct http1_slice valu
 	return FAULT_NONE;
 }
 
+static const struct {
+	const char *name;
+	enum content_coding coding;
+} codings[] = {
+	{"identity", CODING_IDENTITY}, {"gzip", CODING_GZIP}, {"x-gzip", CODING_GZIP},
+	{"deflate", CODING_DEFLATE},   {"br", CODING_BROTLI}, {"zstd", CODING_ZSTD},
+};
+
 static enum fault on_coding(struct http1_facts *facts, struct http1_slice value)
 {
 	if (!value.len)
 		return FAULT_NONE;
 	facts->unsupported |= facts->has_coding;
 	facts->has_coding = true;
-	if (http1_equal(value, "gzip") || http1_equal(value, "x-gzip"))
-		facts->coding = CODING_GZIP;
-	else if (http1_equal(value, "deflate"))
-		facts->coding = CODING_DEFLATE;
-	else if (!http1_equal(value, "identity"))
-		facts->unsupported = true;
+	for (size_t i = 0; i < ARRAY_SIZE(codings); i++) {
+		if (http1_equal(value, codings[i].name)) {
+			facts->coding = codings[i].coding;
+			return FAULT_NONE;
+		}
+	}
+	facts->unsupported = true;
 	return FAULT_NONE;
 }
 
@@ -217,7 +228,21 @@ static enum fault on_connection(struct http1_facts *facts, struct http1_slice va
 
 static enum fault on_upgrade(struct http1_facts *facts, struct http1_slice value)
 {
+	struct http1_slice item;
+
 	facts->has_upgrade |= value.len > 0;
+	while (http1_list_next(&value, &item)) {
+		if (http1_equal(item, "websocket"))
+			facts->upgrade_websocket = true;
+		else if (item.len)
+			facts->upgrade_other = true;
+	}
+	return FAULT_NONE;
+}
+
+static enum fault on_extensions(struct http1_facts *facts, struct http1_slice value)
+{
+	http1_websocket_extensions(value, &facts->websocket, &facts->unknown_extension);
 	return FAULT_NONE;
 }
 
@@ -281,6 +306,7 @@ static const struct {
 	{"content-type", on_media, false},
 	{"connection", on_connection, false},
 	{"upgrade", on_upgrade, false},
+	{"sec-websocket-extensions", on_extensions, false},
 	{"host", on_host, true},
 	{"expect", on_expect, true},
 };
@@ -350,15 +376,26 @@ static enum fault late_fault(const struct http1_facts *facts, bool response,
 	return FAULT_NONE;
 }
 
+/* RFC 6455 4.1: an extension that was not offered is not agreed on. */
+static bool agrees(const struct http1_facts *facts, const struct http1_head *head)
+{
+	return head->status == 101 && head->request.websocket && facts->upgrade_websocket &&
+	       !facts->upgrade_other && !facts->unknown_extension &&
+	       (!facts->websocket.deflate || head->request.deflate);
+}
+
 enum fault http1_head_whole(const struct http1_facts *facts, bool response, struct http1_head *head,
 			    enum fault *ret_late)
 {
 	if (!response && !facts->has_host && !facts->version_1_0)
 		return FAULT_BAD_HEADER;
 	/* A server ignores both in HTTP/1.0 (RFC 9110 7.8, 10.1.1). */
-	if (!response)
+	if (!response) {
 		head->request.upgrade =
 			facts->connection_upgrade && facts->has_upgrade && !facts->version_1_0;
+		head->request.websocket = head->request.upgrade && facts->upgrade_websocket;
+		head->request.deflate = head->request.websocket && facts->websocket.deflate;
+	}
 	head->interim = response && head->status < 200 && head->status != 101;
 	head->body = body_of(head, response);
 	if (head->body == HTTP1_UNTIL_CLOSE || (!response && !head->request.connect)) {
@@ -373,6 +410,8 @@ enum fault http1_head_whole(const struct http1_facts *facts, bool response, stru
 	head->length = head->body == HTTP1_LENGTH ? facts->length : 0;
 	head->coding = facts->unsupported ? CODING_IDENTITY : facts->coding;
 	head->media = facts->media;
+	head->websocket = facts->websocket;
+	head->websocket.agreed = response && agrees(facts, head);
 	head->expect_continue =
 		facts->expect_continue && !facts->version_1_0 && head->body != HTTP1_NO_BODY;
 	return FAULT_NONE;

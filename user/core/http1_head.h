@@ -34,9 +34,18 @@ enum http1_body {
 
 /* What a response has to know of its request (RFC 9112 6.3). */
 struct http1_request {
-	bool head;    /* HEAD */
-	bool connect; /* CONNECT */
-	bool upgrade; /* it offers other protocols (RFC 9110 7.8) */
+	bool head;	/* HEAD */
+	bool connect;	/* CONNECT */
+	bool upgrade;	/* it offers other protocols (RFC 9110 7.8) */
+	bool websocket; /* and WebSocket is one of them (RFC 6455 4.1) */
+	bool deflate;	/* with permessage-deflate (RFC 7692 7.1) */
+};
+
+/* What a 101 agrees on (RFC 6455 4.2.2, RFC 7692 7.1). */
+struct http1_websocket {
+	bool agreed; /* WebSocket, with known extensions, all of which the request offered */
+	bool deflate;
+	bool client_no_context_takeover, server_no_context_takeover;
 };
 
 struct http1_head {
@@ -48,6 +57,7 @@ struct http1_head {
 	uint64_t length; /* with HTTP1_LENGTH, at least 1 */
 	enum content_coding coding;
 	enum media_class media;
+	struct http1_websocket websocket; /* of a 101 */
 };
 
 /* What the lines so far have said. */
@@ -67,6 +77,9 @@ struct http1_facts {
 	bool has_media; /* Content-Type */
 	enum media_class media;
 	bool connection_upgrade, has_upgrade;
+	bool upgrade_websocket, upgrade_other;
+	struct http1_websocket websocket; /* its extensions */
+	bool unknown_extension;
 	bool expect_continue;
 };
 

@@ -20,6 +20,7 @@ static const struct {
 	{"application", "jsonlines", MEDIA_LINES},
 	{"application", "stream+json", MEDIA_LINES},
 	{"text", "event-stream", MEDIA_SSE},
+	{"application", "vnd.amazon.eventstream", MEDIA_EVENTSTREAM},
 	{"application", "x-www-form-urlencoded", MEDIA_FORM},
 	{"application", "xml", MEDIA_TEXT},
 	{"application", "javascript", MEDIA_TEXT},
@@ -29,6 +30,10 @@ static const struct {
 	{"application", "graphql", MEDIA_TEXT},
 	{"application", "toml", MEDIA_TEXT},
 	{"application", "x-sh", MEDIA_TEXT},
+	/* JSON in messages with a binary head each. */
+	{"application", "grpc+json", MEDIA_OPAQUE},
+	{"application", "grpc-web+json", MEDIA_OPAQUE},
+	{"application", "connect+json", MEDIA_OPAQUE},
 };
 
 /* Of these, ASCII's bytes are ASCII; what is not is evaluated as UTF-8, or refused. */

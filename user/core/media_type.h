@@ -11,12 +11,13 @@
 #include <stdint.h>
 
 enum media_class {
-	MEDIA_NONE,   /* no Content-Type: read as text */
-	MEDIA_JSON,   /* application/json, and types that end in +json */
-	MEDIA_LINES,  /* a JSON text a line: application/x-ndjson and its other names */
-	MEDIA_SSE,    /* text/event-stream */
-	MEDIA_FORM,   /* application/x-www-form-urlencoded */
-	MEDIA_TEXT,   /* text/..., XML, JavaScript, YAML, multipart */
+	MEDIA_NONE,	   /* no Content-Type: read as text */
+	MEDIA_JSON,	   /* application/json, and types that end in +json */
+	MEDIA_LINES,	   /* a JSON text a line: application/x-ndjson and its other names */
+	MEDIA_SSE,	   /* text/event-stream */
+	MEDIA_EVENTSTREAM, /* application/vnd.amazon.eventstream */
+	MEDIA_FORM,	   /* application/x-www-form-urlencoded */
+	MEDIA_TEXT,	   /* text/..., XML, JavaScript, YAML, multipart */
 	MEDIA_OPAQUE, /* everything else, and text in a charset that is not a superset of ASCII */
 	_MEDIA_CLASS_MAX,
 };

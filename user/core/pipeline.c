@@ -6,8 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/pipeline_auto.h"
 #include "core/pipeline_http.h"
 #include "core/pipeline_internal.h"
+
+/* A flow of pieces. */
+static int init_codec(struct pipeline *p, const struct pipeline_config *config,
+		      enum pipeline_codec_kind kind)
+{
+	const struct pipeline_codec_config codec = {
+		.kind = kind,
+		.max_message = config->max_message,
+		.ws = {.client = config->track == SESSION_REQUEST,
+		       .permessage_deflate = config->framing.permessage_deflate},
+		.coding = config->framing.coding,
+		.grpc_web = config->framing.grpc_web,
+	};
+
+	p->body.kind = BODY_PIECES;
+	if (kind == PIPELINE_CODEC_JSONRPC)
+		p->hold.mark.place = REFUSAL_JSONRPC;
+	return pipeline_codec_new(&codec, &p->body.codec);
+}
 
 static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 {
@@ -28,6 +48,18 @@ static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 		return 0;
 	case FRAMING_HTTP1:
 		return pipeline_http_new(p, config);
+	case FRAMING_AUTO:
+		return pipeline_auto_new(p, config);
+	case FRAMING_JSONRPC_CL:
+		return init_codec(p, config, PIPELINE_CODEC_JSONRPC);
+	case FRAMING_WS:
+		return init_codec(p, config, PIPELINE_CODEC_WS);
+	case FRAMING_GRPC:
+		return init_codec(p, config, PIPELINE_CODEC_GRPC);
+	case FRAMING_EVENTSTREAM:
+		return init_codec(p, config, PIPELINE_CODEC_EVENTSTREAM);
+	case FRAMING_JSON_ARRAY:
+		return init_codec(p, config, PIPELINE_CODEC_JSON_ARRAY);
 	case FRAMING_SENTINEL:
 		if (framing->sentinel_len < 1 || framing->sentinel_len > SENTINEL_LEN_MAX)
 			return -EINVAL;
@@ -42,13 +74,12 @@ static int init_frame(struct pipeline *p, const struct pipeline_config *config)
 
 static void init_body(struct pipeline *p, const struct pipeline_config *config)
 {
-	bool pieces = p->framing == FRAMING_SSE || p->framing == FRAMING_HTTP1;
-
 	p->body.set = &p->set;
 	p->body.extractor = &p->extractor;
-	p->body.on_payload = pieces ? config->on_payload : NULL;
+	p->body.on_payload = p->framing == FRAMING_NDJSON ? NULL : config->on_payload;
 	p->body.context = config->context;
 	p->body.evaluate = p->evaluate;
+	p->body.release_opaque = config->release_opaque;
 	p->body.limit = config->max_message;
 	pipeline_body_init(&p->body);
 }
@@ -75,12 +106,28 @@ static int init_extractor(struct pipeline *p, const struct pipeline_config *conf
 {
 	unsigned int flags = p->evaluate ? EXTRACTOR_EVALUATE : 0;
 
-	if (config->framing.kind == FRAMING_HTTP1)
+	switch (config->framing.kind) {
+	case FRAMING_HTTP1:
+	case FRAMING_AUTO:
 		return 0;
-	if (config->framing.kind == FRAMING_NDJSON)
+	case FRAMING_NDJSON:
 		flags |= EXTRACTOR_LINES | (config->framing.any_line ? 0 : EXTRACTOR_JSON);
-	if (config->framing.kind == FRAMING_SSE)
+		break;
+	case FRAMING_SSE:
 		flags |= EXTRACTOR_EVENTS;
+		break;
+	case FRAMING_JSONRPC_CL:
+	case FRAMING_JSON_ARRAY:
+		flags |= EXTRACTOR_JSON | EXTRACTOR_MESSAGES;
+		break;
+	case FRAMING_WS:
+	case FRAMING_GRPC:
+	case FRAMING_EVENTSTREAM:
+		flags |= EXTRACTOR_MESSAGES;
+		break;
+	default:
+		break;
+	}
 	return extractor_init(&p->extractor, &config->extract, &p->set, flags);
 }
 
@@ -94,6 +141,21 @@ enum fault pipeline_begin(struct pipeline *p, struct session *session)
 	p->hold.released_runes = p->base;
 	channel_set_restart(&p->set, p->base);
 	return FAULT_NONE;
+}
+
+int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config)
+{
+	enum framing_kind kind = config->framing.kind;
+	int r = init_frame(p, config);
+
+	if (r == 0 && kind != FRAMING_HTTP1 && kind != FRAMING_AUTO &&
+	    pipeline_begin(p, config->session))
+		r = -EINVAL;
+	if (r == 0)
+		r = init_extractor(p, config);
+	if (r == 0)
+		init_body(p, config);
+	return r;
 }
 
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pipeline)
@@ -114,16 +176,11 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pip
 	p->context = config->context;
 	r = pipeline_hold_init(&p->hold, config);
 	if (r == 0)
-		r = init_frame(p, config);
-	if (r == 0)
 		r = init_set(p, config);
-	if (r == 0 && config->framing.kind != FRAMING_HTTP1 && pipeline_begin(p, config->session))
-		r = -EINVAL;
 	if (r == 0)
-		r = init_extractor(p, config);
+		r = pipeline_set_framing(p, config);
 	if (r < 0)
 		return r;
-	init_body(p, config);
 	*ret_pipeline = take_ptr(p);
 	return 0;
 }
@@ -132,6 +189,7 @@ void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	pipeline_auto_free(p);
 	pipeline_http_free(p);
 	pipeline_body_done(&p->body);
 	extractor_done(&p->extractor);
@@ -263,11 +321,20 @@ static enum fault unit_room(const struct pipeline *p, size_t len, size_t *ret_ro
 	return FAULT_NONE;
 }
 
+/* Can no flow of that framing begin as TLS does? That of http1 looks for itself. */
+static bool is_text(const struct pipeline *p)
+{
+	return p->framing == FRAMING_NDJSON || p->framing == FRAMING_SSE ||
+	       p->framing == FRAMING_JSONRPC_CL;
+}
+
 static enum fault feed_some(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
 	enum fault fault = FAULT_NONE;
 	size_t room = len;
 
+	if (!p->received && *data == PIPELINE_TLS_RECORD && is_text(p))
+		return FAULT_TLS_UNMEDIATED;
 	switch ((enum framing_kind)p->framing) {
 	case FRAMING_NDJSON:
 		return feed_body(p, data, len, ret_used);
@@ -285,17 +352,28 @@ static enum fault feed_some(struct pipeline *p, const uint8_t *data, size_t len,
 		       : feed_body(p, data, room, ret_used);
 }
 
+/* The first bytes, of which those that were kept come again once it is known how. */
+static enum fault feed_unknown(struct pipeline *p, const uint8_t *data, size_t len,
+			       size_t *ret_used)
+{
+	uint8_t kept[IDENTIFY_MAX];
+	size_t count;
+	enum fault fault = pipeline_auto_feed(p, data, len, ret_used, kept, &count);
+
+	for (size_t at = 0, used = 0; !fault && at < count; at += used)
+		fault = feed_some(p, kept + at, count - at, &used);
+	return fault;
+}
+
 static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len)
 {
 	enum fault fault = FAULT_NONE;
 
-	if (len && !p->received && *data == PIPELINE_TLS_RECORD &&
-	    (p->framing == FRAMING_NDJSON || p->framing == FRAMING_SSE))
-		return FAULT_TLS_UNMEDIATED;
 	while (len && !fault) {
 		size_t used = 0;
 
-		fault = feed_some(p, data, len, &used);
+		fault = p->automatic ? feed_unknown(p, data, len, &used)
+				     : feed_some(p, data, len, &used);
 		data += used;
 		len -= used;
 	}
@@ -352,6 +430,8 @@ static enum fault end_of_tail(struct pipeline *p)
 {
 	if (p->http)
 		return pipeline_http_end(p);
+	if (p->body.codec)
+		return pipeline_codec_may_end(p->body.codec) ? FAULT_NONE : FAULT_TRUNCATED;
 	if (p->received == p->framed)
 		return FAULT_NONE;
 	if (p->framing == FRAMING_NDJSON && p->final_newline_optional)
@@ -361,99 +441,18 @@ static enum fault end_of_tail(struct pipeline *p)
 
 enum fault pipeline_end(struct pipeline *p)
 {
-	enum fault fault;
+	enum fault fault = FAULT_NONE;
 
 	if (p->fault || p->ended)
 		return p->fault;
 	p->ended = true;
-	fault = end_of_tail(p);
-	if (!fault && !p->http)
+	if (p->automatic)
+		fault = pipeline_auto_end(p);
+	if (!fault && !p->automatic)
+		fault = end_of_tail(p);
+	if (!fault && !p->automatic && !p->http)
 		fault = extractor_end(&p->extractor);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	return fault ? fail(p, fault) : FAULT_NONE;
-}
-
-uint64_t pipeline_advance(struct pipeline *p)
-{
-	if (!p->fault)
-		pipeline_hold_advance(&p->hold);
-	return p->hold.released;
-}
-
-uint64_t pipeline_received(const struct pipeline *p)
-{
-	return p->received;
-}
-
-uint64_t pipeline_framed(const struct pipeline *p)
-{
-	return p->framed;
-}
-
-uint64_t pipeline_released(const struct pipeline *p)
-{
-	return p->hold.released;
-}
-
-uint64_t pipeline_released_runes(const struct pipeline *p)
-{
-	return p->earlier_released + p->hold.released_runes - p->base;
-}
-
-uint64_t pipeline_partial(const struct pipeline *p)
-{
-	if (p->http)
-		return pipeline_http_partial(p);
-	if (p->framing == FRAMING_SSE && !pipeline_body_partial(&p->body))
-		return 0;
-	return p->received - p->framed;
-}
-
-struct refusal_mark pipeline_mark(const struct pipeline *p)
-{
-	return p->hold.mark;
-}
-
-uint64_t pipeline_expected(const struct pipeline *p)
-{
-	if (p->http)
-		return pipeline_http_expected(p);
-	return p->framing == FRAMING_LENPREFIX ? p->frame.lenprefix.declared : 0;
-}
-
-uint64_t pipeline_runes(const struct pipeline *p)
-{
-	return p->earlier_runes + p->set.track - p->base;
-}
-
-bool pipeline_declares(const struct pipeline *p, const char *channel)
-{
-	for (const struct channel *c = p->set.joined; c; c = c->next)
-		if (c->name == channel)
-			return true;
-	return false;
-}
-
-bool pipeline_complete(const struct pipeline *p)
-{
-	return p->extractor.complete;
-}
-
-enum fault pipeline_fault(const struct pipeline *p)
-{
-	return p->fault;
-}
-
-const struct pipeline_denial *pipeline_denial(const struct pipeline *p)
-{
-	return p->fault == FAULT_BLOCKED ? &p->denial : NULL;
-}
-
-size_t pipeline_memory(const struct pipeline *p)
-{
-	return sizeof(*p) + (p->set.task_count + 1) * sizeof(*p->terms) +
-	       channel_set_memory(&p->set) + extractor_memory(&p->extractor) +
-	       pipeline_hold_memory(&p->hold) + pipeline_body_memory(&p->body) +
-	       (p->http ? pipeline_http_memory(p) : 0);
 }

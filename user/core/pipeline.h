@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/macros.h"
+#include "core/content_coding.h"
 #include "core/fault.h"
 #include "core/refusal.h"
 #include "core/session.h"
@@ -42,6 +43,13 @@ enum framing_kind {
 	FRAMING_LENPREFIX,
 	FRAMING_SSE,
 	FRAMING_HTTP1,
+	FRAMING_JSONRPC_CL,
+	FRAMING_AUTO, /* what the client's first bytes say (core/identify.h) */
+	/* Of a flow by themselves for the driver alone: elsewhere a head tells of them. */
+	FRAMING_WS,
+	FRAMING_GRPC,
+	FRAMING_EVENTSTREAM,
+	FRAMING_JSON_ARRAY,
 	_FRAMING_MAX
 };
 enum lenprefix_type { LENPREFIX_U8, LENPREFIX_U16, LENPREFIX_U32, LENPREFIX_U64, LENPREFIX_VARINT };
@@ -56,8 +64,8 @@ enum http1_inner {
 #define SENTINEL_LEN_MAX 64u
 
 /*
- * What may frame a payload of the largest size: a head, the framing of chunks and of
- * events. A unit of more bytes than max_message and this is FAULT_TOO_LARGE.
+ * What may frame a payload of the largest size: a head, the framing of chunks, of events
+ * and of fragments. A unit of more bytes than max_message and this is FAULT_TOO_LARGE.
  */
 #define PIPELINE_FRAME_OVERHEAD (192u << 10)
 
@@ -75,21 +83,32 @@ struct framing {
 	bool includes_header; /* the length counts its own bytes too */
 	/* http1: requests on the request track, responses on the other */
 	enum http1_inner inner;
+	bool permessage_deflate;    /* ws: its client is on the request track */
+	enum content_coding coding; /* grpc: its encoding */
+	bool grpc_web;
 };
 
 /*
- * EXTRACT_NONE parses no payload and evaluates none: for the conformance driver
- * alone (framing tests). AUTO: JSON, every string is text; in a body of http1, what
- * the exchange shows: openai_chat where the body is an event stream, ollama_chat
- * where it is lines, every string of any other JSON, and text as it is.
+ * EXTRACT_NONE parses no payload and evaluates none: for the conformance driver alone
+ * (framing tests). AUTO: of events, and of messages of their own, the form is told by
+ * each of them, and what is no JSON object or array is text; of anything else every
+ * string of its JSON is text. In a body of http1 that is lines it is ollama_chat.
  */
 enum extract_kind {
 	EXTRACT_NONE,
 	EXTRACT_RAW,
 	EXTRACT_PATH,
 	EXTRACT_AUTO,
+	EXTRACT_JSONRPC, /* every string by its path, whatever the JSON is in */
 	EXTRACT_OLLAMA_CHAT,
 	EXTRACT_OPENAI_CHAT,
+	EXTRACT_OPENAI_RESPONSES,
+	EXTRACT_ANTHROPIC,
+	EXTRACT_GEMINI,
+	EXTRACT_BEDROCK,
+	EXTRACT_COHERE,
+	EXTRACT_A2A,
+	EXTRACT_MCP,
 	_EXTRACT_MAX
 };
 
@@ -110,7 +129,7 @@ struct pipeline_task {
 
 struct pipeline_unit {
 	uint64_t start, end; /* the whole unit, delimiters included */
-	/* What is between them, where it lies in one piece; else on_payload has it (sse, http1). */
+	/* What is between them, where it lies in one piece: ndjson, sentinel, lenprefix. */
 	uint64_t payload_start, payload_end;
 	uint64_t rune_end; /* track runes up to and including this unit */
 	/*
@@ -132,9 +151,9 @@ struct pipeline_config {
 	uint64_t max_pending_units; /* framed but not yet cleared, at least 1; a bound on memory */
 	enum session_track track;
 	struct session *session; /* borrowed; may be NULL where the track has no tasks */
-	/* http1: whose sessions are used, and not the one above; borrowed, of both flows. */
+	/* http1, auto: whose sessions are used, and not the one above; borrowed, of both flows. */
 	struct exchanges *exchanges;
-	bool release_opaque; /* http1: bodies that are not text are released, and not refused */
+	bool release_opaque; /* bodies and messages that are no text are not refused */
 	const struct pipeline_task *tasks;
 	size_t task_count; /* 0: framed and forwarded at unit boundaries */
 	/*
@@ -144,7 +163,7 @@ struct pipeline_config {
 	 */
 	void (*on_unit)(void *context, const struct pipeline_unit *unit);
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
-	/* sse, http1: the payload of a message as its reader sees it, in pieces. */
+	/* The payload of a message as its reader sees it, where it does not lie in one piece. */
 	void (*on_payload)(void *context, const uint8_t *payload, size_t len, bool last);
 	/* http1: the start line of each message whose head is whole. */
 	void (*on_start)(void *context, const uint8_t *line, size_t len);
@@ -193,7 +212,10 @@ uint64_t pipeline_released_runes(const struct pipeline *pipeline); /* of the uni
 uint64_t pipeline_partial(const struct pipeline *pipeline);
 /* Where a refusal would go that follows the released bytes of this flow. */
 struct refusal_mark pipeline_mark(const struct pipeline *pipeline);
-/* Payload size the unit under way has declared, or 0 where it is unknown. */
+/*
+ * Payload size the unit under way has declared (lenprefix), or what of it is still to
+ * come; 0 where that is unknown.
+ */
 uint64_t pipeline_expected(const struct pipeline *pipeline);
 /* Runes of the track's text, observed through here; of all sessions of http1. */
 uint64_t pipeline_runes(const struct pipeline *pipeline);
@@ -205,6 +227,8 @@ bool pipeline_declares(const struct pipeline *pipeline, const char *channel);
 /* A whole unit said that the exchange is complete (ollama_chat: "done": true). */
 bool pipeline_complete(const struct pipeline *pipeline);
 enum fault pipeline_fault(const struct pipeline *pipeline);
+/* As configured; of auto, what it turned out to be, once that is known. */
+enum framing_kind pipeline_framing(const struct pipeline *pipeline);
 /* NULL unless the fault is FAULT_BLOCKED. */
 const struct pipeline_denial *pipeline_denial(const struct pipeline *pipeline);
 /*

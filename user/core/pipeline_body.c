@@ -15,6 +15,7 @@ void pipeline_body_init(struct pipeline_body *body)
 {
 	body->payload = 0;
 	body->message = body->cr = false;
+	body->undecided = body->by_element;
 	switch (body->kind) {
 	case BODY_LINES:
 		frame_ndjson_init(&body->frame.lines, body->limit);
@@ -30,11 +31,18 @@ void pipeline_body_init(struct pipeline_body *body)
 	}
 }
 
-void pipeline_body_done(struct pipeline_body *body)
+static void free_meta(struct pipeline_body *body)
 {
 	free(body->meta);
 	body->meta = NULL;
 	body->meta_len = body->meta_capacity = 0;
+}
+
+void pipeline_body_done(struct pipeline_body *body)
+{
+	free_meta(body);
+	pipeline_codec_free(body->codec);
+	body->codec = NULL;
 }
 
 static void show(const struct pipeline_body *body, const uint8_t *payload, size_t len, bool last)
@@ -52,6 +60,32 @@ enum fault pipeline_meta(struct channel_set *set, const uint8_t *text, size_t le
 	if (utf8_prefix(text, len, &runes) != len)
 		return FAULT_BAD_UTF8;
 	return channel_set_whole(set, "meta", text, len, runes, true);
+}
+
+enum fault pipeline_meta_loose(struct channel_set *set, const uint8_t *text, size_t len)
+{
+	uint8_t *room = malloc(len * UTF8_REPLACEMENT_LEN + 1);
+	size_t used = 0;
+	enum fault fault;
+
+	if (!room)
+		return FAULT_NO_MEMORY;
+	while (len) {
+		uint64_t runes = 0;
+		size_t good = utf8_prefix(text, len, &runes);
+
+		memcpy(room + used, text, good);
+		used += good;
+		if (good == len)
+			break;
+		memcpy(room + used, UTF8_REPLACEMENT, UTF8_REPLACEMENT_LEN);
+		used += UTF8_REPLACEMENT_LEN;
+		text += good + 1;
+		len -= good + 1;
+	}
+	fault = pipeline_meta(set, room, used);
+	free(room);
+	return fault;
 }
 
 /* A line is shown as its reader sees it: a CR only once it is known not to end it. */
@@ -116,16 +150,90 @@ static enum fault add_meta(struct pipeline_body *body, const uint8_t *text, size
 	return FAULT_NONE;
 }
 
+/* What ends a line for some readers (Python's splitlines()), if not in an event stream. */
+static size_t line_break(const uint8_t *text, size_t len)
+{
+	switch (text[0]) {
+	case '\n':
+	case 0x0b ... 0x0c:
+	case 0x1c ... 0x1e:
+		return 1;
+	case 0xc2:
+		return len > 1 && text[1] == 0x85 ? 2 : 0;
+	case 0xe2:
+		return len > 2 && text[1] == 0x80 && (text[2] | 1) == 0xa9 ? 3 : 0;
+	default:
+		return 0;
+	}
+}
+
+/* White space and byte order marks, which some readers strip from a line. */
+static size_t line_blank(const uint8_t *text, size_t len)
+{
+	static const uint8_t bom[] = {0xef, 0xbb, 0xbf};
+	size_t n = 0;
+
+	for (;;) {
+		if (n < len && (text[n] == ' ' || text[n] == '\t'))
+			n++;
+		else if (len - n >= sizeof(bom) && !memcmp(text + n, bom, sizeof(bom)))
+			n += sizeof(bom);
+		else
+			return n;
+	}
+}
+
+/* Is this line, which is no data, taken for data by some, or for the beginning of JSON? */
+static bool is_misread_line(const uint8_t *text, size_t len)
+{
+	static const uint8_t name[] = {'d', 'a', 't', 'a'};
+	size_t at = line_blank(text, len), n = 0;
+
+	if (at < len && (text[at] == '{' || text[at] == '[' || text[at] == '"'))
+		return true;
+	while (n < sizeof(name) && at < len && (text[at] | 0x20) == name[n]) {
+		at++;
+		n++;
+	}
+	if (n < sizeof(name))
+		return false;
+	at += line_blank(text + at, len - at);
+	return at < len && text[at] == ':';
+}
+
+/*
+ * Lines that are no data: would a reader that is less strict find some in them? What it
+ * finds would be text that is joined, or escaped, and was evaluated as neither.
+ */
+static bool is_misread(const uint8_t *text, size_t len)
+{
+	size_t at = 0, n = 0;
+
+	while (at < len) {
+		if (is_misread_line(text + at, len - at))
+			return true;
+		while (at < len && !(n = line_break(text + at, len - at)))
+			at++;
+		at += at < len ? n : 0;
+	}
+	return false;
+}
+
 /* The text of a block that is no payload, without the LF of its last line. */
 static enum fault end_meta(struct pipeline_body *body)
 {
+	bool loose = body->kind == BODY_PIECES && pipeline_codec_has_loose_meta(body->codec);
 	enum fault fault = FAULT_NONE;
 
 	if (body->meta_len && body->evaluate)
-		fault = pipeline_meta(body->set, body->meta, body->meta_len - 1);
+		fault = (loose ? pipeline_meta_loose : pipeline_meta)(body->set, body->meta,
+								      body->meta_len - 1);
+	if (!fault && body->meta_len && body->evaluate && body->kind == BODY_EVENTS &&
+	    is_misread(body->meta, body->meta_len - 1))
+		fault = FAULT_BAD_FRAME;
 	body->meta_len = 0;
 	if (body->meta_capacity > KEEP_META)
-		pipeline_body_done(body);
+		free_meta(body);
 	return fault;
 }
 
@@ -140,33 +248,48 @@ static enum fault end_block(struct pipeline_body *body, bool message)
 	}
 	if (!fault)
 		fault = end_meta(body);
-	return fault ? fault : channel_set_unit_end(body->set);
+	if (!fault)
+		fault = channel_set_unit_end(body->set);
+	if (!fault && body->kind == BODY_PIECES && pipeline_codec_is_over(body->codec))
+		fault = extractor_end(body->extractor);
+	return fault;
 }
 
-static enum fault next_event(struct pipeline_body *body, const uint8_t *data, size_t len,
+/* Bytes of a payload; nobody reads those that their framing says are no text. */
+static enum fault take_payload(struct pipeline_body *body, const uint8_t *data, size_t len)
+{
+	size_t fed = 0;
+
+	show(body, data, len, false);
+	if (body->kind == BODY_EVENTS || !pipeline_codec_is_opaque(body->codec))
+		return extractor_feed(body->extractor, data, len, &fed);
+	return body->evaluate && !body->release_opaque ? FAULT_OPAQUE_BODY : FAULT_NONE;
+}
+
+static enum fault next_piece(struct pipeline_body *body, const uint8_t *data, size_t len,
 			     size_t *ret_used, enum body_step *ret_step)
 {
-	struct sse_piece piece = {0};
-	enum fault fault = frame_sse_next(&body->frame.sse, data, len, &piece);
-	size_t fed = 0;
+	struct piece piece = {0};
+	enum fault fault = body->kind == BODY_EVENTS
+				   ? frame_sse_next(&body->frame.sse, data, len, &piece)
+				   : pipeline_codec_next(body->codec, data, len, &piece);
 
 	*ret_used = piece.used;
 	*ret_step = BODY_TOOK;
 	if (fault)
 		return fault;
 	switch (piece.kind) {
-	case SSE_DATA:
-		show(body, piece.data, piece.len, false);
-		return extractor_feed(body->extractor, piece.data, piece.len, &fed);
-	case SSE_META:
+	case PIECE_DATA:
+		return take_payload(body, piece.data, piece.len);
+	case PIECE_META:
 		return add_meta(body, piece.data, piece.len);
-	case SSE_META_END:
+	case PIECE_META_END:
 		return add_meta(body, (const uint8_t *)"\n", 1);
-	case SSE_EVENT:
-	case SSE_BLANK:
+	case PIECE_MESSAGE:
+	case PIECE_UNIT:
 		*ret_step = BODY_UNIT;
-		return end_block(body, piece.kind == SSE_EVENT);
-	case SSE_TAIL:
+		return end_block(body, piece.kind == PIECE_MESSAGE);
+	case PIECE_TAIL:
 		*ret_step = BODY_TAIL;
 		return FAULT_NONE;
 	default:
@@ -192,12 +315,51 @@ static enum fault decode_form(struct pipeline_body *body, const uint8_t *data, s
 	return fault;
 }
 
+static size_t white_space(const uint8_t *data, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && (data[n] == ' ' || data[n] == '\t' || data[n] == '\n' || data[n] == '\r'))
+		n++;
+	return n;
+}
+
+/* White space ahead of a document is nothing; its first byte tells whether it is an array. */
+static enum fault decide(struct pipeline_body *body, const uint8_t *data, size_t len,
+			 size_t *ret_used)
+{
+	const struct pipeline_codec_config config = {
+		.kind = PIPELINE_CODEC_JSON_ARRAY,
+		.max_message = body->limit,
+	};
+	size_t room = (size_t)MIN(body->limit - body->payload, (uint64_t)len);
+	size_t used = white_space(data, room);
+
+	body->payload += used;
+	*ret_used = used;
+	if (used == len)
+		return FAULT_NONE;
+	if (used == room)
+		return FAULT_TOO_LARGE;
+	body->undecided = false;
+	if (data[used] != '[')
+		return FAULT_NONE;
+	if (pipeline_codec_new(&config, &body->codec))
+		return FAULT_NO_MEMORY;
+	body->kind = BODY_PIECES;
+	return FAULT_NONE;
+}
+
 static enum fault next_document(struct pipeline_body *body, const uint8_t *data, size_t len,
 				size_t *ret_used)
 {
 	size_t room = (size_t)MIN(body->limit - body->payload, (uint64_t)len), used = 0;
+	/* UTF-16 and UTF-32 that no label tells of: some readers know them by their zeros. */
+	const uint8_t *zero = body->extractor->text ? memchr(data, '\0', room) : NULL;
 	enum fault fault = FAULT_NONE;
 
+	if (zero)
+		room = (size_t)(zero - data);
 	if (room)
 		fault = extractor_feed(body->extractor, data, room, &used);
 	if (!fault && used && body->kind == BODY_FORM)
@@ -205,6 +367,8 @@ static enum fault next_document(struct pipeline_body *body, const uint8_t *data,
 	show(body, data, used, false);
 	body->payload += used;
 	*ret_used = used;
+	if (!fault && zero)
+		return FAULT_BAD_UTF8;
 	return !fault && !room ? FAULT_TOO_LARGE : fault;
 }
 
@@ -216,10 +380,12 @@ enum fault pipeline_body_next(struct pipeline_body *body, const uint8_t *data, s
 	case BODY_LINES:
 		return next_line(body, data, len, ret_used, ret_step);
 	case BODY_EVENTS:
-		return next_event(body, data, len, ret_used, ret_step);
+	case BODY_PIECES:
+		return next_piece(body, data, len, ret_used, ret_step);
 	case BODY_DOCUMENT:
 	case BODY_FORM:
-		return next_document(body, data, len, ret_used);
+		return body->undecided ? decide(body, data, len, ret_used)
+				       : next_document(body, data, len, ret_used);
 	default:
 		*ret_used = len;
 		return FAULT_NONE;
@@ -233,6 +399,8 @@ bool pipeline_body_partial(const struct pipeline_body *body)
 		return body->frame.lines.line > 0;
 	case BODY_EVENTS:
 		return frame_sse_partial(&body->frame.sse);
+	case BODY_PIECES:
+		return pipeline_codec_partial(body->codec);
 	case BODY_DOCUMENT:
 	case BODY_FORM:
 		return true;
@@ -261,11 +429,15 @@ enum fault pipeline_body_end(struct pipeline_body *body)
 	if (body->kind == BODY_LINES || body->kind == BODY_EVENTS)
 		return pipeline_body_partial(body) ? FAULT_TRUNCATED
 						   : extractor_end(body->extractor);
+	if (body->kind == BODY_PIECES)
+		return pipeline_codec_may_end(body->codec) ? extractor_end(body->extractor)
+							   : FAULT_TRUNCATED;
 	if (body->kind == BODY_UNREAD)
 		return FAULT_NONE;
 	if (body->kind == BODY_FORM)
 		fault = end_form(body);
-	if (!fault)
+	/* An empty body is no document, but no malformed one either. */
+	if (!fault && body->payload)
 		fault = extractor_unit_end(body->extractor, true);
 	body->message = true;
 	show(body, NULL, 0, true);
@@ -274,5 +446,5 @@ enum fault pipeline_body_end(struct pipeline_body *body)
 
 size_t pipeline_body_memory(const struct pipeline_body *body)
 {
-	return body->meta_capacity;
+	return body->meta_capacity + (body->codec ? pipeline_codec_memory(body->codec) : 0);
 }

@@ -7,7 +7,8 @@
  * Invariants:
  *  B1. How the bytes are cut changes no step, and not where a unit ends.
  *  B2. At the end of a unit everything of it is in the channels, what is no payload
- *      (comments, ids, names of events) included, as a text of `meta`.
+ *      (comments, ids, names of events, pings) included, as a text of `meta`.
+ *  B3. Behind what says that no message follows no text waits for more.
  */
 #ifndef SLUICE_CORE_PIPELINE_BODY_H
 #define SLUICE_CORE_PIPELINE_BODY_H
@@ -23,15 +24,17 @@
 #include "core/frame_ndjson.h"
 #include "core/frame_sse.h"
 #include "core/percent.h"
+#include "core/pipeline_codec.h"
 
-/* Bytes of a block of events that are no payload, at most. */
+/* Bytes of a unit that are neither payload nor grammar, at most. */
 #define BODY_META_MAX (64u << 10)
 
 enum body_kind {
 	BODY_UNREAD,   /* never ends a unit */
 	BODY_LINES,    /* each is a unit */
 	BODY_EVENTS,   /* each block is one */
-	BODY_DOCUMENT, /* one message, ended by whoever knows its end */
+	BODY_PIECES,   /* what its codec says */
+	BODY_DOCUMENT, /* one message, ended by whoever knows its end; see by_element */
 	BODY_FORM,     /* the same, read as it is and with its percent-encoding undone */
 };
 
@@ -45,7 +48,10 @@ struct pipeline_body {
 	enum body_kind kind;
 	struct channel_set *set;
 	struct extractor *extractor;
-	struct extractor *form; /* BODY_FORM: of what was decoded */
+	struct extractor *form;	      /* BODY_FORM: of what was decoded */
+	struct pipeline_codec *codec; /* BODY_PIECES; owned */
+	bool release_opaque;	      /* messages that are not text pass unread */
+	bool by_element;	      /* a document that is a JSON array is BODY_PIECES instead */
 	void (*on_payload)(void *context, const uint8_t *payload, size_t len, bool last);
 	void *context;
 	bool evaluate; /* meta is wanted */
@@ -54,6 +60,7 @@ struct pipeline_body {
 	uint64_t payload; /* bytes, of the document or line that has come or ended */
 	bool message;	  /* the unit that ended is a message */
 	bool cr;	  /* lines: a CR that no observer has seen yet */
+	bool undecided;	  /* by_element: nothing but white space has come */
 	union {
 		struct frame_ndjson lines;
 		struct frame_sse sse;
@@ -80,8 +87,12 @@ bool pipeline_body_partial(const struct pipeline_body *body);
  */
 enum fault pipeline_body_end(struct pipeline_body *body) must_check;
 
-/* A whole text of the channel `meta`. FAULT_BAD_UTF8, or as channel_text(). */
+/*
+ * A whole text of the channel `meta`. FAULT_BAD_UTF8, or as channel_text(). Loose: bytes
+ * that are no UTF-8 stand for U+FFFD each.
+ */
 enum fault pipeline_meta(struct channel_set *set, const uint8_t *text, size_t len) must_check;
+enum fault pipeline_meta_loose(struct channel_set *set, const uint8_t *text, size_t len) must_check;
 
 size_t pipeline_body_memory(const struct pipeline_body *body); /* beside the struct itself */
 

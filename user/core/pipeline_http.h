@@ -10,10 +10,13 @@
  *      where the policy says so.
  *  T2. A message is one unit, head and body; but where its body is a stream of messages
  *      the head is one, then each message, and a request's head that its body waits for.
+ *      That of an array which is read element by element leaves with the first.
  *  T3. Where a body is coded, a unit ends only where a chunk, or the message, does and
  *      all that was decoded up to there is whole: bytes of a coding are not told apart.
  *  T4. Between the messages of a streaming body only the CRLF behind a chunk is a unit
  *      of its own. A chunk's size leaves with what comes next in it.
+ *  T5. Behind a 101 that agrees on WebSocket both flows are messages of that, each to its
+ *      end, in the exchange of the 101. One that agrees on anything else does not leave.
  *
  * On a track without tasks nobody reads a body: it is forwarded as it comes, unless it
  * is a stream of messages.

@@ -15,6 +15,7 @@
 #include "core/pipeline_body.h"
 #include "core/pipeline_hold.h"
 
+struct pipeline_auto;
 struct pipeline_http;
 
 struct pipeline {
@@ -34,8 +35,9 @@ struct pipeline {
 		struct frame_sentinel sentinel;
 		struct frame_lenprefix lenprefix;
 	} frame;
-	struct pipeline_http *http; /* NULL: another framing */
-	struct pipeline_body body;  /* ndjson, sse, http1 */
+	struct pipeline_http *http;	 /* NULL: another framing */
+	struct pipeline_auto *automatic; /* NULL: the framing is known */
+	struct pipeline_body body;	 /* ndjson, sse, http1 */
 	void (*on_unit)(void *context, const struct pipeline_unit *unit);
 	void *context;
 	struct pipeline_denial denial;
@@ -51,6 +53,9 @@ struct pipeline {
  */
 enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 			     struct refusal_mark mark) must_check;
+
+/* Makes the pipeline one of that framing. -EINVAL, -ENOMEM. */
+int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config) must_check;
 
 /* What comes belongs to that session from here on. FAULT_ACCOUNTING: it cannot. */
 enum fault pipeline_begin(struct pipeline *p, struct session *session) must_check;

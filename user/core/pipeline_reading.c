@@ -9,15 +9,18 @@ static void read_stream(const struct pipeline_wanted *wanted, struct pipeline_re
 
 	reading->kind = events ? BODY_EVENTS : BODY_LINES;
 	reading->flags |= events ? EXTRACTOR_EVENTS : EXTRACTOR_LINES | EXTRACTOR_JSON;
-	if (wanted->extract.kind == EXTRACT_AUTO)
-		reading->extract.kind = events ? EXTRACT_OPENAI_CHAT : EXTRACT_OLLAMA_CHAT;
+	if (wanted->extract.kind == EXTRACT_AUTO && !events)
+		reading->extract.kind = EXTRACT_OLLAMA_CHAT;
 }
 
-/* What a stream spells in deltas stands whole in a document. */
+/* What a stream spells in deltas stands whole in a document; that of gemini may be a stream. */
 static void read_json(const struct pipeline_wanted *wanted, struct pipeline_reading *reading)
 {
-	if (wanted->extract.kind == EXTRACT_OPENAI_CHAT ||
-	    wanted->extract.kind == EXTRACT_OLLAMA_CHAT)
+	enum extract_kind kind = wanted->extract.kind;
+
+	if (kind == EXTRACT_GEMINI)
+		reading->by_element = true;
+	else if (kind != EXTRACT_NONE && kind != EXTRACT_RAW && kind != EXTRACT_PATH)
 		reading->extract.kind = EXTRACT_AUTO;
 }
 
@@ -32,6 +35,13 @@ static void read_text(const struct pipeline_wanted *wanted, struct pipeline_read
 	reading->flags |= EXTRACTOR_ATTEMPT;
 }
 
+static void read_eventstream(struct pipeline_reading *reading)
+{
+	reading->kind = BODY_PIECES;
+	reading->codec = PIPELINE_CODEC_EVENTSTREAM;
+	reading->flags |= EXTRACTOR_MESSAGES;
+}
+
 static enum fault read_media(const struct pipeline_wanted *wanted, enum media_class media,
 			     struct pipeline_reading *reading)
 {
@@ -39,6 +49,9 @@ static enum fault read_media(const struct pipeline_wanted *wanted, enum media_cl
 	case MEDIA_SSE:
 	case MEDIA_LINES:
 		read_stream(wanted, reading, media);
+		return FAULT_NONE;
+	case MEDIA_EVENTSTREAM:
+		read_eventstream(reading);
 		return FAULT_NONE;
 	case MEDIA_JSON:
 		read_json(wanted, reading);
@@ -73,11 +86,22 @@ enum fault pipeline_read(const struct pipeline_wanted *wanted, const struct http
 	else if (wanted->inner != HTTP1_INNER_NONE)
 		fault = read_media(wanted, media, &reading);
 	if (!evaluate && wanted->inner == HTTP1_INNER_MEDIA && reading.kind != BODY_EVENTS &&
-	    reading.kind != BODY_LINES) {
+	    reading.kind != BODY_LINES && reading.kind != BODY_PIECES) {
 		reading.kind = BODY_UNREAD;
 		fault = FAULT_NONE;
 	}
 	if (!fault)
 		*ret_reading = reading;
 	return fault;
+}
+
+void pipeline_read_websocket(const struct pipeline_wanted *wanted, bool evaluate,
+			     struct pipeline_reading *ret_reading)
+{
+	*ret_reading = (struct pipeline_reading){
+		.kind = BODY_PIECES,
+		.codec = PIPELINE_CODEC_WS,
+		.extract = wanted->extract,
+		.flags = EXTRACTOR_MESSAGES | (evaluate ? EXTRACTOR_EVALUATE : 0),
+	};
 }

@@ -22,6 +22,8 @@ struct pipeline_wanted {
 
 struct pipeline_reading {
 	enum body_kind kind;
+	enum pipeline_codec_kind codec; /* BODY_PIECES */
+	bool by_element;		/* BODY_DOCUMENT: as in struct pipeline_body */
 	struct extract extract;
 	unsigned int flags; /* of extractor_init() */
 };
@@ -33,5 +35,9 @@ struct pipeline_reading {
  */
 enum fault pipeline_read(const struct pipeline_wanted *wanted, const struct http1_head *head,
 			 bool evaluate, struct pipeline_reading *ret_reading) must_check;
+
+/* The same for the messages of a WebSocket. */
+void pipeline_read_websocket(const struct pipeline_wanted *wanted, bool evaluate,
+			     struct pipeline_reading *ret_reading);
 
 #endif

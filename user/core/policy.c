@@ -102,6 +102,7 @@ static int read_defaults(struct policy_error *error, const struct doc_node *docu
 	bool join_unit = false;
 	int err = 0;
 
+	policy->framing.kind = FRAMING_AUTO;
 	policy->extract.kind = EXTRACT_AUTO;
 	if (framing)
 		err = policy_get_framing(error, framing, &policy->framing);
@@ -109,7 +110,6 @@ static int read_defaults(struct policy_error *error, const struct doc_node *docu
 		err = policy_get_extract(error, extract, &policy->extract);
 	if (!err && join)
 		err = policy_get_join(error, join, &join_unit);
-	policy->has_framing = framing != NULL;
 	policy->extract.join_unit = join_unit;
 	return err;
 }

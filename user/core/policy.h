@@ -9,7 +9,7 @@
  *      do is refused by name, with its line and column, never ignored.
  *  Y2. Destinations are matched in order, built-in ones first and then as in the
  *      file; the first match wins, and what matches nothing is mediated with the
- *      policy's own framing and extractor, or refused as unframed without one.
+ *      policy's own framing and extractor. Framing is `auto` where none is named.
  *  Y3. What a destination inherits is filled in: its framing and extract are
  *      whole where its action is mediate.
  */
@@ -41,8 +41,7 @@ struct policy_destination {
 	uint16_t port;	    /* 0: any */
 	enum policy_action action;
 	bool builtin;
-	bool has_framing; /* true where action is mediate */
-	struct framing framing;
+	struct framing framing; /* and extract: where action is mediate */
 	struct extract extract;
 	char match[96]; /* as written */
 };
@@ -65,7 +64,6 @@ struct policy {
 	char name[POLICY_NAME_MAX + 1];
 	struct policy_destination *destinations; /* built-in ones first */
 	size_t destination_count;
-	bool has_framing; /* false: the file names none, and what matches nothing is unframed */
 	struct framing framing;
 	struct extract extract;
 	struct policy_task *tasks;

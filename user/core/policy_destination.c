@@ -234,10 +234,6 @@ static int read_mediation(struct policy_error *error, const struct doc_node *nod
 	rule->extract = policy->extract;
 	if (framing)
 		err = policy_get_framing(error, framing, &rule->framing);
-	else if (!policy->has_framing)
-		return policy_refuse(error, -EOPNOTSUPP, node,
-				     "framing 'auto' is not built yet: this destination, or the "
-				     "policy, must name its framing");
 	if (!err && extract)
 		err = policy_get_extract(error, extract, &rule->extract);
 	if (!err && join)
@@ -249,7 +245,6 @@ static int read_mediation(struct policy_error *error, const struct doc_node *nod
 					 "'join' goes with extract raw and path:, not %s",
 					 policy_extract_name(rule->extract.kind));
 	rule->extract.join_unit = join_unit;
-	rule->has_framing = true;
 	return 0;
 }
 

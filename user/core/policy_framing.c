@@ -10,9 +10,9 @@ static const struct policy_choice framing_kinds[] = {
 	{"lenprefix", FRAMING_LENPREFIX, true},
 	{"sse", FRAMING_SSE, true},
 	{"http1", FRAMING_HTTP1, true},
-	{"auto", -1, false},
+	{"auto", FRAMING_AUTO, true},
 	{"http2", -1, false},
-	{"jsonrpc_cl", -1, false},
+	{"jsonrpc_cl", FRAMING_JSONRPC_CL, true},
 	{"ws", -1, false},
 	{"grpc", -1, false},
 };
@@ -31,10 +31,14 @@ static const struct policy_choice extract_kinds[] = {
 	{"path:MEMBER.MEMBER", EXTRACT_PATH, true},
 	{"openai_chat", EXTRACT_OPENAI_CHAT, true},
 	{"ollama_chat", EXTRACT_OLLAMA_CHAT, true},
-	{"openai_responses", -1, false},
-	{"anthropic", -1, false},
-	{"a2a", -1, false},
-	{"mcp", -1, false},
+	{"openai_responses", EXTRACT_OPENAI_RESPONSES, true},
+	{"anthropic", EXTRACT_ANTHROPIC, true},
+	{"gemini", EXTRACT_GEMINI, true},
+	{"bedrock", EXTRACT_BEDROCK, true},
+	{"cohere", EXTRACT_COHERE, true},
+	{"a2a", EXTRACT_A2A, true},
+	{"mcp", EXTRACT_MCP, true},
+	{"jsonrpc", EXTRACT_JSONRPC, true},
 };
 
 static const struct policy_choice joins[] = {{"stream", false, true}, {"unit", true, true}};

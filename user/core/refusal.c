@@ -17,6 +17,12 @@
 #define TEXT_SIZE (3 * SENTENCE_SIZE + 512u)
 #define HEAD_SIZE 256u
 
+/* RFC 6455 7.4.1, and what is left of a control frame behind the status. */
+#define WS_POLICY_VIOLATION 1008
+#define WS_REASON_MAX	    123
+/* Of those that JSON-RPC 2.0 leaves to the server (5.1). */
+#define JSONRPC_REFUSED (-32000)
+
 #define CRLF	       "\r\n"
 #define CRLF_LEN       2u
 #define CHUNK_SIZE_MAX 16u /* digits of a chunk's size */
@@ -193,6 +199,35 @@ static int new_within_body(const struct refusal_mark *mark, const struct words *
 	return 0;
 }
 
+/* A close frame: what does not fit its 125 bytes beside the reason is left out. */
+static int new_close(const struct words *words, const char *task, uint8_t **ret_bytes,
+		     size_t *ret_len)
+{
+	uint8_t head[] = {0x88, 0, WS_POLICY_VIOLATION >> 8, WS_POLICY_VIOLATION & 0xff};
+	char text[TEXT_SIZE];
+	int len = snprintf(text, sizeof(text), "%s%s%s", words->reason, task ? ", task " : "",
+			   task ? task : "");
+
+	if (len > WS_REASON_MAX)
+		len = snprintf(text, sizeof(text), "%s", words->reason);
+	head[1] = (uint8_t)(len + 2);
+	return copy_out((const char *)head, sizeof(head), text, (size_t)len, ret_bytes, ret_len);
+}
+
+static int new_error(const struct words *words, uint8_t **ret_bytes, size_t *ret_len)
+{
+	char task[ESCAPED_SIZE + 16], body[TEXT_SIZE], head[HEAD_SIZE];
+	size_t body_len, head_len;
+
+	task_member(words, task);
+	body_len = (size_t)snprintf(body, sizeof(body),
+				    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":%d,"
+				    "\"message\":\"%s\",\"data\":{\"reason\":\"%s\"%s}}}",
+				    JSONRPC_REFUSED, words->sentence, words->reason, task);
+	head_len = (size_t)snprintf(head, sizeof(head), "Content-Length: %zu" CRLF CRLF, body_len);
+	return copy_out(head, head_len, body, body_len, ret_bytes, ret_len);
+}
+
 int refusal_new(const struct refusal_mark *mark, bool head_request, const char *reason,
 		const char *task, uint8_t **ret_bytes, size_t *ret_len)
 {
@@ -213,6 +248,10 @@ int refusal_new(const struct refusal_mark *mark, bool head_request, const char *
 		if (mark->form != REFUSAL_FORM_SSE && mark->form != REFUSAL_FORM_LINES)
 			return -EINVAL;
 		return new_within_body(mark, &words, ret_bytes, ret_len);
+	case REFUSAL_WEBSOCKET:
+		return new_close(&words, task, ret_bytes, ret_len);
+	case REFUSAL_JSONRPC:
+		return new_error(&words, ret_bytes, ret_len);
 	}
 	return -EINVAL;
 }

@@ -16,6 +16,10 @@
  *  REFUSAL_LENGTH   `left` bytes of the length to come: filled to the last. Where the
  *		     event does not fit, nothing can be said.
  *  REFUSAL_PLAIN    a body that lasts until the connection ends, or a bare stream.
+ *  REFUSAL_WEBSOCKET  between the messages of a server: a close frame of status 1008
+ *		     (RFC 6455 7.4.1) whose reason names task and reason.
+ *  REFUSAL_JSONRPC  between messages with a header each: an error (JSON-RPC 2.0, 5.1) to
+ *		     the id null, since the id is withheld with the rest.
  *  REFUSAL_NONE     nothing can be said: the connection is reset.
  */
 #ifndef SLUICE_CORE_REFUSAL_H
@@ -34,6 +38,8 @@ enum refusal_place {
 	REFUSAL_CHUNKS,
 	REFUSAL_LENGTH,
 	REFUSAL_PLAIN,
+	REFUSAL_WEBSOCKET,
+	REFUSAL_JSONRPC,
 };
 
 /* What the body is made of. */

@@ -67,10 +67,6 @@ static enum reason judge(struct daemon *daemon, const struct loaded_policy *load
 		return REASON_NO_POLICY;
 	if (destination && destination->action == POLICY_DENY)
 		return REASON_POLICY_DENIED;
-	if (destination && destination->action == POLICY_PASS)
-		return REASON_COMPLETE;
-	if (!(destination ? destination->has_framing : loaded->policy->has_framing))
-		return REASON_UNFRAMED;
 	return REASON_COMPLETE;
 }
 

@@ -7,6 +7,7 @@
 #include "core/pipeline.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/partial.h"
 #include "sys/clock.h"
 
 static const char *const state_names[] = {
@@ -17,9 +18,17 @@ static const char *const state_names[] = {
 _Static_assert(ARRAY_SIZE(state_names) == _STREAM_STATE_MAX, "every state has a name");
 
 static const char *const framing_names[] = {
-	[FRAMING_NDJSON] = "ndjson",	   [FRAMING_SENTINEL] = "sentinel",
-	[FRAMING_LENPREFIX] = "lenprefix", [FRAMING_SSE] = "sse",
+	[FRAMING_NDJSON] = "ndjson",
+	[FRAMING_SENTINEL] = "sentinel",
+	[FRAMING_LENPREFIX] = "lenprefix",
+	[FRAMING_SSE] = "sse",
 	[FRAMING_HTTP1] = "http1",
+	[FRAMING_JSONRPC_CL] = "jsonrpc_cl",
+	[FRAMING_AUTO] = "auto",
+	[FRAMING_WS] = "ws",
+	[FRAMING_GRPC] = "grpc",
+	[FRAMING_EVENTSTREAM] = "eventstream",
+	[FRAMING_JSON_ARRAY] = "json_array",
 };
 _Static_assert(ARRAY_SIZE(framing_names) == _FRAMING_MAX, "every framing has a name");
 
@@ -43,7 +52,7 @@ static json_t *flow_json(const struct flow *flow)
 
 	if (flow->stream->exchanges)
 		(void)exchanges_state(flow->stream->exchanges, &state);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, s:b}", "received",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, s:b, s:o?}", "received",
 			 (json_int_t)flow->received, "framed",
 			 (json_int_t)(pipeline ? pipeline_framed(pipeline) : flow->received),
 			 "released", (json_int_t)flow->released, "sent", (json_int_t)flow->sent,
@@ -51,7 +60,8 @@ static json_t *flow_json(const struct flow *flow)
 			 (json_int_t)(pipeline ? pipeline_runes(pipeline) : 0), "runes_confirmed",
 			 (json_int_t)state.track[flow->track].confirmed, "fault",
 			 fault ? fault_name(fault) : NULL, "tasks", task_names(flow), "eof",
-			 (int)flow->source->ended);
+			 (int)flow->source->ended, "message",
+			 partial_json(flow, stream_framing(flow->stream)));
 }
 
 /* The session of the exchange under way, else the last one. */
@@ -80,7 +90,7 @@ static json_t *stream_json(const struct stream *stream)
 	const struct sluice_origin *origin = &stream->origin;
 	double age_s = (double)(clock_boot_ns() - stream->opened_ns) / (double)CLOCK_NS_PER_S;
 	bool relayed = stream_is_relayed(stream);
-	char peer[64], comm[SLUICE_COMM_LEN + 1];
+	char peer[SETTLE_ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
 
 	settle_format_address(&origin->peer, peer, sizeof(peer));
 	settle_format_comm(origin, comm);
@@ -91,9 +101,10 @@ static json_t *stream_json(const struct stream *stream)
 		stream->watch ? stream->watch->path : "", "policy", stream->policy->policy->name,
 		"pid", (json_int_t)origin->pid, "uid", (json_int_t)origin->uid, "comm",
 		json_string(comm), "peer", peer, "action", relayed ? "pass" : "mediate", "framing",
-		relayed ? NULL : framing_names[stream_framing(stream)->kind], "state",
-		state_names[stream->state], "ended", stream->reason, "age_s", age_s, "request",
-		flow_json(&stream->flows[SESSION_REQUEST]), "response",
+		relayed ? NULL
+			: framing_names[pipeline_framing(stream->flows[SESSION_REQUEST].pipeline)],
+		"state", state_names[stream->state], "ended", stream->reason, "age_s", age_s,
+		"request", flow_json(&stream->flows[SESSION_REQUEST]), "response",
 		flow_json(&stream->flows[SESSION_RESPONSE]), "session", session_json(stream),
 		"sessions", sessions_json(stream));
 }

@@ -13,7 +13,7 @@ static void refused(struct daemon *daemon, const struct sluice_event *event)
 {
 	struct watch *watch = watch_find(&daemon->watches, event->origin.cgroup);
 	static const struct sluice_address nowhere;
-	char peer[64], comm[SLUICE_COMM_LEN + 1];
+	char peer[SETTLE_ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
 	bool has_peer = memcmp(&event->origin.peer, &nowhere, sizeof(nowhere)) != 0;
 
 	if (watch && event->value < ARRAY_SIZE(watch->refused))

@@ -171,6 +171,22 @@ size_t hold_peek(const struct hold *hold, size_t max, struct iovec *ret_pieces, 
 	return total;
 }
 
+int hold_visit(const struct hold *hold, size_t skip,
+	       int (*visit)(void *context, const uint8_t *bytes, size_t len), void *context)
+{
+	int r = 0;
+
+	for (struct hold_chunk *chunk = hold->head; chunk && !r; chunk = chunk->next) {
+		size_t len = chunk->end - chunk->start;
+		size_t skipped = MIN(len, skip);
+
+		skip -= skipped;
+		if (skipped < len)
+			r = visit(context, chunk->bytes + chunk->start + skipped, len - skipped);
+	}
+	return r;
+}
+
 void hold_consume(struct hold *hold, struct hold_pool *pool, size_t len)
 {
 	assert(len <= hold->bytes);

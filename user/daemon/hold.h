@@ -58,6 +58,13 @@ void hold_commit(struct hold *hold, struct hold_pool *pool, size_t len);
 
 /* The first bytes, at most max of them, in at most *count pieces; returns how many bytes. */
 size_t hold_peek(const struct hold *hold, size_t max, struct iovec *ret_pieces, int *count);
+/*
+ * Hands the bytes behind the first skip on, in order, until visit returns something else
+ * than 0, which is returned.
+ */
+int hold_visit(const struct hold *hold, size_t skip,
+	       int (*visit)(void *context, const uint8_t *bytes, size_t len),
+	       void *context) must_check;
 /* Drops the first len bytes. */
 void hold_consume(struct hold *hold, struct hold_pool *pool, size_t len);
 /* Drops all bytes but the first len. */

@@ -14,7 +14,6 @@ static const char *const names[] = {
 	[REASON_NO_ORIGIN] = "no_origin",
 	[REASON_NO_POLICY] = "no_policy",
 	[REASON_POLICY_DENIED] = "policy_denied",
-	[REASON_UNFRAMED] = "unframed",
 	[REASON_CLIENT_RESET] = "client_reset",
 	[REASON_PEER_RESET] = "peer_reset",
 	[REASON_STREAM_LIMIT] = "stream_limit",

@@ -11,14 +11,13 @@
 #include "base/address.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
+#include "daemon/advice.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "kern/kern.h"
 #include "sys/clock.h"
 #include "sys/log.h"
-
-#define PEER_LEN 64u
 
 void settle_format_address(const struct sluice_address *address, char *text, size_t len)
 {
@@ -70,44 +69,29 @@ void settle_tick(struct daemon *daemon, uint64_t now_ns)
 	log->suppressed = 0;
 }
 
-/* What the operator would write where the refusal is not what he wants. */
-static void format_advice(const struct stream *stream, enum fault fault, char *text, size_t len)
-{
-	char peer[PEER_LEN];
-
-	text[0] = '\0';
-	if (fault == FAULT_TLS_UNMEDIATED) {
-		settle_format_address(&stream->origin.peer, peer, sizeof(peer));
-		(void)snprintf(text, len, "; to relay it unread: - {match: \"%s\", action: pass}",
-			       peer);
-	} else if (fault == FAULT_OPAQUE_BODY) {
-		(void)snprintf(text, len, "; to release it unread: opaque_bodies: release");
-	}
-}
-
 static void say_flow(const struct stream *stream, const struct flow *flow, const char *origin)
 {
 	const struct pipeline_denial *denial =
 		flow->pipeline ? pipeline_denial(flow->pipeline) : NULL;
 	uint64_t framed = flow->pipeline ? pipeline_framed(flow->pipeline) : flow->received;
-	char rule[128] = "", advice[128] = "";
+	char rule[128] = "", advice[ADVICE_LEN] = "";
+	bool advised = advice_format(stream->reason, &stream->origin.peer, advice, sizeof(advice));
 
-	if (flow->pipeline)
-		format_advice(stream, pipeline_fault(flow->pipeline), advice, sizeof(advice));
 	if (denial)
 		(void)snprintf(rule, sizeof(rule),
 			       ", rule %" PRIu32 " at runes %" PRIu64 "..%" PRIu64, denial->rule,
 			       denial->start, denial->end);
 	log_notice("stream %" PRIu64 " %s: %s: received %" PRIu64 ", framed %" PRIu64
-		   ", released %" PRIu64 ", withheld %" PRIu64 " bytes%s; %s%s",
+		   ", released %" PRIu64 ", withheld %" PRIu64 " bytes%s; %s%s%s",
 		   (uint64_t)stream->origin.stream, stream->reason,
 		   flow->track == SESSION_REQUEST ? "request" : "response", flow->received, framed,
-		   flow->released, flow->received - flow->released, rule, origin, advice);
+		   flow->released, flow->received - flow->released, rule, origin,
+		   advised ? "; " : "", advice);
 }
 
 static void format_origin(const struct sluice_origin *origin, char *text, size_t len)
 {
-	char peer[PEER_LEN], comm[SLUICE_COMM_LEN + 1];
+	char peer[SETTLE_ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
 
 	settle_format_address(&origin->peer, peer, sizeof(peer));
 	settle_format_comm(origin, comm);
@@ -181,6 +165,7 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	count_stream(&daemon->stats, stream);
 	if (stream->watch) {
 		count_stream(&stream->watch->stats, stream);
+		advice_note(&stream->watch->advice, reason, &stream->origin.peer);
 		stream->watch->open--;
 	}
 	say(stream, flow);

@@ -41,7 +41,8 @@ void settle_tick(struct daemon *daemon, uint64_t now_ns);
 
 /* A process names itself: printable ASCII, with '?' for the rest. */
 void settle_format_comm(const struct sluice_origin *origin, char text[static SLUICE_COMM_LEN + 1]);
-/* "address:port"; text has room for at least 64 bytes. */
+#define SETTLE_ADDRESS_LEN 64u
+/* "address:port"; text has room for at least SETTLE_ADDRESS_LEN bytes. */
 void settle_format_address(const struct sluice_address *address, char *text, size_t len);
 
 #endif

@@ -201,7 +201,9 @@ static int new_pipelines(struct stream *stream)
 	struct session *session = NULL;
 	int r = new_exchanges(stream);
 
-	if (!r && stream_framing(stream)->kind != FRAMING_HTTP1)
+	/* These begin their own, once they know of what. */
+	if (!r && stream_framing(stream)->kind != FRAMING_HTTP1 &&
+	    stream_framing(stream)->kind != FRAMING_AUTO)
 		r = begin_exchange(stream, &session);
 	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++)
 		r = new_pipeline(stream, &stream->flows[track], session);

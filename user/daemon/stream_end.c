@@ -118,7 +118,7 @@ static enum fault end_exchanges(struct stream *stream)
 
 	if (!stream->exchanges || !exchanges_open(stream->exchanges))
 		return FAULT_NONE;
-	if (stream_framing(stream)->kind == FRAMING_HTTP1)
+	if (pipeline_framing(stream->flows[SESSION_REQUEST].pipeline) == FRAMING_HTTP1)
 		return FAULT_TRUNCATED;
 	fault = exchanges_request_end(stream->exchanges);
 	return fault ? fault : exchanges_response_end(stream->exchanges, false);

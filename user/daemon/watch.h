@@ -22,6 +22,7 @@
 #include <sys/queue.h>
 
 #include "base/macros.h"
+#include "daemon/advice.h"
 #include "daemon/stats.h"
 #include "sluice/abi.h"
 #include "sys/cgroup.h"
@@ -44,6 +45,7 @@ struct watch {
 	uint32_t number;	      /* of its policy */
 	struct loaded_policy *policy; /* NULL: not known, its streams are refused */
 	struct stats stats;
+	struct advice advice;
 	uint64_t open;	     /* streams that have not settled */
 	uint64_t streams;    /* those that are not closed */
 	uint64_t held_bytes; /* by its flows, and memory of their judging */

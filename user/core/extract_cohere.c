@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/extract_cohere.h"
+
+static const struct tree_edge edges[] = {
+	TREE_MEMBER(NODE_ROOT, "delta", TREE_OBJECT, NODE_DELTA),
+	TREE_MEMBER(NODE_ROOT, "text", TREE_STRING, COHERE_V1_TEXT),
+	TREE_MEMBER(NODE_ROOT, "event_type", TREE_STRING, NODE_TYPE),
+	TREE_MEMBER(NODE_DELTA, "message", TREE_OBJECT, COHERE_MESSAGE),
+	TREE_MEMBER(COHERE_MESSAGE, "content", TREE_STRING, COHERE_TEXT),
+	TREE_MEMBER(COHERE_MESSAGE, "content", TREE_OBJECT, COHERE_CONTENT),
+	TREE_MEMBER(COHERE_MESSAGE, "content", TREE_ARRAY, COHERE_PARTS),
+	TREE_MEMBER(COHERE_MESSAGE, "tool_plan", TREE_STRING, COHERE_TOOL_PLAN),
+	TREE_MEMBER(COHERE_MESSAGE, "tool_calls", TREE_OBJECT, COHERE_CALL),
+	TREE_MEMBER(COHERE_CONTENT, "text", TREE_STRING, COHERE_TEXT),
+	TREE_MEMBER(COHERE_CONTENT, "thinking", TREE_STRING, COHERE_THINKING),
+	TREE_ELEMENT(COHERE_PARTS, TREE_OBJECT, COHERE_CONTENT),
+	TREE_MEMBER(COHERE_CALL, "function", TREE_OBJECT, COHERE_FUNCTION),
+	TREE_MEMBER(COHERE_FUNCTION, "name", TREE_STRING, COHERE_TOOL_NAME),
+	TREE_MEMBER(COHERE_FUNCTION, "arguments", TREE_STRING, COHERE_TOOL_ARGUMENTS),
+	TREE_END,
+};
+
+static const struct extract_type types[] = {
+	EXTRACT_TYPE("tool-call-end", .ends = REGISTER_INDEX),
+	EXTRACT_TYPE("message-end", .over = true),
+	EXTRACT_TYPE("text-generation", .group = GROUP_TEXT),
+};
+
+const struct extract_form extract_cohere = {
+	.edges = edges,
+	.types = types,
+	.type_count = ARRAY_SIZE(types),
+};
