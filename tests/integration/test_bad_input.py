@@ -196,17 +196,13 @@ except OSError as error:
 
 
 def unframed_destination(bench):
-    """a destination that no rule frames is reset, never guessed, and its peer never reached"""
-    server = bench.server()
-    daemon = bench.daemon()
-    path = bench.file('pieces', line('clean').hex())
-    done = daemon.agent(SEND, server.port, path, policy='version: 1\nname: bare\ndestinations:\n'
-                        '  - {match: "10.0.0.0/8:1", action: mediate, framing: ndjson}\n'
-                        'extract: raw\n')
-    equal(json.loads(done.stdout)[0], 'reset', 'how the agent\'s side ended')
-    check(b'unframed' in done.stderr, 'the summary says %r', done.stderr)
-    equal(server.connections, [], 'connections at the server')
-    equal(daemon.status()['streams']['failed'], 1, 'failed streams')
+    """a protocol that cannot be told is reset, never guessed, and its peer gets no byte"""
+    case = Case(bench)
+    bare = 'version: 1\nname: bare\ndestinations:\n' \
+        '  - {match: "10.0.0.0/8:1", action: mediate, framing: ndjson}\nextract: raw\n'
+    case.fails('unframed', b'EHLO clean\r\n', line('clean'), arrives=b'', policy=bare)
+    case.fails('bad_json', line('clean'), b'EHLO clean\r\n', policy=bare.replace('raw', 'auto'))
+    case.still_works()
 
 
 def bad_control_requests(bench):

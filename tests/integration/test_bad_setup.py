@@ -43,7 +43,6 @@ def bad_policies(bench):
             (POLICY.replace('terms: ["forbidden"]', 'terms: [""]'), ('term',)),
             (POLICY.replace('kind: terms', 'kind: regex'), ('regex',)),
             (POLICY.replace('[words]', '[other]', 1), ('other',)),
-            ('version: 1\nname: x\nframing: auto\n', ('auto',)),
             ('version: 1\nname: x\nmode: observe\nframing: ndjson\nextract: raw\n', ('observe',)),
             ('version: 1\nname: x\nsafety_level: deferred\nframing: ndjson\nextract: raw\n',
              ('deferred',)),

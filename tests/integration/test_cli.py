@@ -129,6 +129,42 @@ def replay(bench):
     check(str(len(line('a'))) in json.dumps(document), 'no released offset in %r', document)
 
 
+def framing_auto(bench):
+    """where a policy names no framing: policy check says so, replay tells it or asks for it"""
+    policy = bench.file('auto.yaml', POLICY.replace('framing: ndjson\n', ''))
+    view = json.loads(bench.run([SLUICECTL, 'policy', 'check', '--json', policy]).stdout)
+    equal([row['framing'] for row in view['destinations']], [None, None, 'auto'], 'framings')
+    check(any('framing auto tells' in note for note in view['notes']), 'notes: %s', view['notes'])
+    named = bench.run([SLUICECTL, 'policy', 'check', bench.file('named.yaml', POLICY)])
+    check(b'framing auto' not in named.stdout, 'a note without need: %r', named.stdout)
+    lines = line('a') + line('b')
+    captured = [
+        (b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', (), 'http1', 0),
+        (b'Content-Length: 9\r\n\r\n{"t":"x"}', (), 'jsonrpc_cl', 0),
+        (lines, (), 'ndjson', 0),
+        (lines + line('forbidden'), (), 'ndjson', 3),
+        (b'HTTP/1.1 204 No Content\r\n\r\n', ('response', 'http1'), 'http1', 0),
+        (b'Content-Length: 9\r\n\r\n{"t":"x"}', ('response', 'jsonrpc_cl'), 'jsonrpc_cl', 0),
+        (lines, ('response', 'ndjson'), 'ndjson', 0),
+        (lines + b'{', ('response', 'ndjson'), 'ndjson', 1),
+        (b'EHLO x\r\n', (), 'auto', 1),
+        (b'GE', (), 'auto', 1),
+    ]
+    for data, options, framing, status in captured:
+        words = ['--track', options[0], '--framing', options[1]] if options else []
+        done = bench.run([SLUICECTL, 'replay', '--json', '--policy', policy, *words, '-'],
+                         stdin=data)
+        equal(done.returncode, status, 'exit status for %r; %r' % (data, done.stderr))
+        said = json.loads(done.stdout)
+        equal(said['framing'], framing, 'the framing of %r' % data)
+        equal(said['released'] == len(data), status == 0, 'whether all is released: %s' % said)
+    for words in (['--track', 'response'], ['--framing', 'http1'],
+                  ['--track', 'response', '--framing', 'sse']):
+        done = bench.run([SLUICECTL, 'replay', '--policy', policy, *words, '-'])
+        equal((done.returncode, done.stdout), (2, b''), 'replay with %s' % words)
+        check(b'--framing' in done.stderr, 'it said %r', done.stderr)
+
+
 def doctor(bench):
     """doctor without a daemon: one row per kernel feature, status 0 on a supported kernel"""
     path = os.path.join(bench.folder, 'none.sock')
@@ -143,4 +179,4 @@ def doctor(bench):
 
 if __name__ == '__main__':
     main([help_and_version, wrong_usage, without_a_daemon, queries_in_json, policy_check, replay,
-          doctor])
+          framing_auto, doctor])

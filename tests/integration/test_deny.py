@@ -5,7 +5,6 @@ arrive is exactly the units before it."""
 import json
 import time
 
-import peers
 from sluice_test import POLICY, line, main
 from waiting import check, equal, wait_for
 

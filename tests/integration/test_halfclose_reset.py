@@ -3,6 +3,7 @@
 """Ends of connections: half-closes pass in both directions, resets are passed
 on, an upstream that refuses is a reset at once, a truncated tail is withheld."""
 import json
+import signal
 import time
 
 import peers
@@ -129,17 +130,53 @@ def peer_resets(bench):
     equal(json.loads(done.stdout)[0], 'reset', 'how the agent\'s side ended')
 
 
-def refused_upstream(bench):
-    """an upstream that refuses the connection is a reset at once"""
+CONNECTS_WHEN_TOLD = '''
+import socket, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("connected", flush=True)
+sys.stdin.readline()
+s.settimeout(10)
+began = time.monotonic()
+try:
+    s.sendall(b'{"t": "clean"}\\n')
+    print(s.recv(100))
+except (ConnectionResetError, BrokenPipeError):
+    print("reset", time.monotonic() - began)
+'''
+
+
+def nobody_listens(bench):
+    """a connect to the loopback where nobody listens is refused, as without Sluice"""
     server = bench.server()
     server.close()
     daemon = bench.daemon()
     done = daemon.agent(HOW_IT_ENDS, server.port, line('clean').hex())
-    equal(done.returncode, 0, 'exit status; %r' % done.stderr)
-    end, data, seconds = json.loads(done.stdout)
-    equal((end, data), ('reset', ''), 'how the agent\'s side ended')
-    check(seconds < 1, 'only after %g s', seconds)
+    check(b'ConnectionRefusedError' in done.stderr, 'the agent said %r', done.stderr)
+    equal(daemon.status()['streams']['total'], 0, 'streams')
+    equal(daemon.counters()['refused_no_peer'], 1, 'the counter')
+
+
+def refused_upstream(bench):
+    """an upstream that listened and then refuses the connection is a reset at once"""
+    server = bench.server()
+    daemon = bench.daemon()
+    agent = daemon.start_agent(CONNECTS_WHEN_TOLD, server.port)
+    equal(agent.stdout.readline(), b'ready\n', 'the agent\'s first word')
+    # Accepted by the kernel for the daemon, which connects when it can again.
+    daemon.process.send_signal(signal.SIGSTOP)
+    agent.stdin.write(b'\n')
+    agent.stdin.flush()
+    equal(agent.stdout.readline(), b'connected\n', 'the agent\'s second word')
+    server.close()
+    daemon.process.send_signal(signal.SIGCONT)
+    out, err = agent.communicate(b'\n', timeout=20)
+    end, seconds = out.split()
+    equal(end, b'reset', 'how the agent\'s side ended; run said %r' % err)
+    check(float(seconds) < 1, 'only after %s s', seconds)
     equal(daemon.status()['streams']['failed'], 1, 'failed streams')
+    check(b'upstream_refused 1' in err, 'the summary says %r', err)
 
 
 def truncated_request(bench):
@@ -169,5 +206,5 @@ def truncated_response(bench):
 
 
 if __name__ == '__main__':
-    main([agent_half_closes, peer_half_closes, agent_resets, peer_resets, refused_upstream,
-          truncated_request, truncated_response])
+    main([agent_half_closes, peer_half_closes, agent_resets, peer_resets, nobody_listens,
+          refused_upstream, truncated_request, truncated_response])

@@ -11,7 +11,7 @@ import zlib
 
 from http_bench import (CLIENTS, CLOSE, KEY, POLICY, TERM, ChatServer, Curl, Raw, all_at_once,
                         answers, ask, chat, refused, request)
-from sluice_test import main
+from sluice_test import ROOT, main
 from waiting import check, equal, wait_for
 
 ANSWERS = {
@@ -258,7 +258,26 @@ def stopped_in_mid_event(bench):
     wait_for(lambda: daemon.status()['streams']['open'] == 0, 5, 'the streams to settle')
 
 
+def example_policies(bench):
+    """under examples/policies a name that is split over OpenAI's events, or Ollama's lines"""
+    server, daemon, _ = set_up(bench, named={
+        'pieces': ['fine ', 'words ', 'Lark', 'spur', 'never seen']})
+
+    def split(policy, path):
+        with open(os.path.join(ROOT, 'examples', 'policies', policy), encoding='utf-8') as file:
+            text = file.read().replace(':11434"', ':%d"' % server.port)
+        got = Curl(bench, daemon, text).ask(ask('named', url=server.url(path)))
+        check(b'words' in got.body and b'error' in got.body, 'no refusal: %s', got)
+        for never in (b'Lark', b'spur', b'never seen'):
+            check(never not in got.body, '%r arrived: %s', never, got)
+        check('denied:names 1' in got.run, 'the run says %s', got.run)
+
+    all_at_once({policy + ' ' + path: lambda policy=policy, path=path: split(policy, path)
+                 for policy in ('chat.yaml', 'ollama.yaml')
+                 for path in ('/v1/chat/completions', '/api/chat')})
+
+
 if __name__ == '__main__':
     main([kept_connections, pipelines, refused_behind_a_stream, heads_without_bodies,
           expect_continue, coded_answers, coded_documents, opaque_bodies, lines,
-          stopped_in_mid_event])
+          stopped_in_mid_event, example_policies])
