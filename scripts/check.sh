@@ -16,6 +16,14 @@ for program in "$BUILD"/tests/unit/test_*; do
 done
 [ "$programs" -gt 0 ] || tap_not_ok "unit tests: there are none below $BUILD/tests/unit"
 
+# What fuzzing begins with, and what it found; and whoever else reads these protocols.
+rm -rf "$BUILD/fuzz/seeds"
+tap_step "fuzz seeds" /usr/bin/python3 tests/fuzz/seed.py "$BUILD/fuzz/seeds"
+tap_program fuzz-replay 120 "$BUILD/tests/fuzz/replay" "$BUILD/fuzz/seeds" tests/fuzz/regressions
+for program in tests/scripts/test_outside_*.py; do
+	tap_program "$(basename "$program" .py)" 60 /usr/bin/python3 "$program"
+done
+
 tap_program cases 120 /usr/bin/python3 tests/driver/compare.py --driver "$BUILD/sluice-driver"
 tap_step "layers: includes, headers, symbols, state" scripts/check-layers.sh
 tap_program check-layers 120 tests/scripts/test_check_layers.sh

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tasks that a stream under a fuzzer may have, and a search for their terms. */
+#ifndef SLUICE_TESTS_FUZZ_STREAM_TERMS_H
+#define SLUICE_TESTS_FUZZ_STREAM_TERMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/pipeline.h"
+
+#define FUZZ_TASKS_MAX 2u
+#define FUZZ_TERMS_MAX 4u
+
+struct fuzz_terms {
+	size_t task_count;
+	const char *words[FUZZ_TASKS_MAX][FUZZ_TERMS_MAX];
+	unsigned int fold[FUZZ_TASKS_MAX];
+	struct pipeline_task tasks[FUZZ_TASKS_MAX];
+	const char *names[FUZZ_TASKS_MAX];
+};
+
+/* NULL: no tasks. They are made once, and live on. */
+const struct fuzz_terms *fuzz_terms_get(uint8_t option);
+bool fuzz_terms_fold(const struct fuzz_terms *terms);
+
+/* Can a plain search tell where this task's terms are? */
+bool fuzz_terms_searchable(const struct fuzz_terms *terms, size_t task);
+/* Where the first of the searchable terms begins in the text, or SIZE_MAX. */
+size_t fuzz_terms_find(const struct fuzz_terms *terms, const uint8_t *text, size_t len);
+
+#endif
