@@ -113,7 +113,13 @@ class Recording:
             for at in range(max(0, len(came) - TERM_RUNES + 1), len(came)):
                 if any(term.startswith(came[at:]) for term in terms):
                     least = min(least, events[at])
+        # A call is held until it is complete, and everything behind it.
+        calls = [n for n, event in enumerate(self.events) if any(word in event for word in CALLS)]
+        least = min([least, *calls])
         return b''.join(self.events[:least]), b''.join(self.events[:most])
+
+
+CALLS = (b'tool_calls', b'function_call', b'code_interpreter_call', b'tool_use')
 
 
 def recordings():
