@@ -220,6 +220,23 @@ def add_chats(seeds):
                           REQUEST + RESPONSES + response(media, body, size=50))
 
 
+def add_torn(seeds):
+    """A term that comes letter by letter, each in a unit of its own."""
+    letters = ('x', 'b', 'o', 'm', 'y', 'b', 'o', 'm', 'b', 'z')
+    lines = b''.join(b'{"t":"%s"}\n' % letter.encode() for letter in letters)
+    deltas = b''.join(b'data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n' %
+                      letter.encode() for letter in letters)
+    for terms in (0x11, 0x44, 0x88, 0x99):
+        for kind, extract, data in (
+                ('NDJSON', 'PATH', lines), ('SSE', 'OPENAI_CHAT', deltas),
+                ('HTTP1', 'AUTO', REQUEST + RESPONSES +
+                 response(b'text/event-stream', deltas, size=30)),
+                ('SENTINEL', 'RAW', b'b\r\n--o\r\n--m\r\n--b\r\n--')):
+            seeds.add('pipeline', 'torn-%s-%d' % (kind, terms),
+                      (FRAMING['FRAMING_' + kind], 0x40 | EXTRACT['EXTRACT_' + extract], terms),
+                      data)
+
+
 def add_others(seeds):
     string = b'\x05:type\x07\x00\x05event'
     others = b''.join((b'\x01b\x00', b'\x01c\x01', b'\x01d\x02\x7f', b'\x01e\x03\x01\x02',
@@ -232,6 +249,7 @@ def add_others(seeds):
     text = b'{"a":{"b":"te\\u0078t"},"c":[1,-2.5e3,true,null,"\\ud83d\\ude00"]}'
     add_coded(seeds, text)
     add_chats(seeds)
+    add_torn(seeds)
     names = b'{%s}' % b','.join(b'"n%d":%d' % (number, number) for number in range(40))
     seeds.add('json', 'many-names', [0], names)
     seeds.add('pipeline', 'many-names', (FRAMING['FRAMING_NDJSON'], 0x43, 0x11), names + b'\n')

@@ -60,7 +60,7 @@ bool fuzz_terms_fold(const struct fuzz_terms *terms)
 	return terms && (terms->fold[0] || terms->fold[1]);
 }
 
-bool fuzz_terms_searchable(const struct fuzz_terms *terms, size_t task)
+static bool is_searchable(const struct fuzz_terms *terms, size_t task)
 {
 	return !terms->fold[task] || terms->fold[task] == TERMS_FOLD_CASEFOLD;
 }
@@ -81,7 +81,7 @@ size_t fuzz_terms_find(const struct fuzz_terms *terms, const uint8_t *text, size
 	size_t first = SIZE_MAX;
 
 	for (size_t i = 0; terms && i < terms->task_count; i++) {
-		if (!fuzz_terms_searchable(terms, i))
+		if (!is_searchable(terms, i))
 			continue;
 		for (size_t j = 0; j < FUZZ_TERMS_MAX && terms->words[i][j]; j++) {
 			size_t at = find(text, len, terms->words[i][j], terms->fold[i] != 0);

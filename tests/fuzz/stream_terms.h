@@ -24,9 +24,10 @@ struct fuzz_terms {
 const struct fuzz_terms *fuzz_terms_get(uint8_t option);
 bool fuzz_terms_fold(const struct fuzz_terms *terms);
 
-/* Can a plain search tell where this task's terms are? */
-bool fuzz_terms_searchable(const struct fuzz_terms *terms, size_t task);
-/* Where the first of the searchable terms begins in the text, or SIZE_MAX. */
+/*
+ * Where the first of the terms that a plain search can find begins in the text, or SIZE_MAX:
+ * those that do not fold, or by case alone, and then in ASCII.
+ */
 size_t fuzz_terms_find(const struct fuzz_terms *terms, const uint8_t *text, size_t len);
 
 #endif

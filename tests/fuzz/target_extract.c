@@ -117,6 +117,8 @@ static void feed_all(struct run *run, bool cut)
 		if (!run->fault && !(run->flags & EXTRACTOR_LINES))
 			end_unit(run);
 	}
+	if (!run->fault && run->flags & EXTRACTOR_LINES)
+		end_unit(run);
 	if (!run->fault)
 		run->fault = extractor_end(&run->extractor);
 	if (!run->fault)

@@ -130,106 +130,80 @@ static void raw_data_joins_over_events(void **state)
 static const struct sample attempt = {
 	{.kind = EXTRACT_RAW}, EXTRACTOR_EVALUATE | EXTRACTOR_ATTEMPT, NULL};
 
-static void text_that_is_json_too(void **state)
+static void text_that_has_literals(void **state)
 {
 	(void)state;
 	sample_check(&attempt, PAYLOADS("{\"a\":\"\\u0073\"}"),
-		     "raw={\"a\":\"\\u0073\"};meta=a;a=s", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS(" \r\n\t[{\"a\":{\"b\":\"c\"}},-1]"),
-		     "raw= \r\n\t[{\"a\":{\"b\":\"c\"}},-1];meta=ab;a.b=c;meta=-1", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("\"\\u0073\" x"), "raw=\"\\u0073\" x;$=s", FAULT_NONE, 1);
-	/* Each unit anew. */
-	sample_check(&attempt, PAYLOADS("[\"a\"]", "x[\"b\"]", "[\"c\"]"),
-		     "raw=[\"a\"];$=a;raw=x[\"b\"][\"c\"];$=c", FAULT_NONE, 3);
-	/* A reader of lines takes them one by one, and some take the last of two members. */
-	sample_check(
-		&attempt, PAYLOADS("{\"a\":\"1\"}\n{\"a\":\"2\",\"a\":\"3\"}\n4"),
-		"raw={\"a\":\"1\"}\n{\"a\":\"2\",\"a\":\"3\"}\n4;meta=a;a=1;meta=a;a=2;meta=a;a=3;"
-		"meta=4",
-		FAULT_NONE, 1);
+		     "raw={\"a\":\"\\u0073\"};raw.literals=s", FAULT_NONE, 1);
+	sample_check(&attempt, PAYLOADS("x\"\\u0073\" x"), "raw=x\"\\u0073\" x;raw.literals=s",
+		     FAULT_NONE, 1);
+	sample_check(&attempt, PAYLOADS("[\"\\ud83d", "[\"\\ude00\"]"),
+		     "raw=[\"\\ud83d;raw.literals=\xef\xbf\xbd;raw=[\"\\ude00\"];"
+		     "raw.literals=\xef\xbf\xbd",
+		     FAULT_NONE, 2);
+	sample_check(&attempt, PAYLOADS("{\"\\u0061\":\"\xe6\xb0\xb4\"}"),
+		     "raw={\"\\u0061\":\"\xe6\xb0\xb4\"};raw.literals=a\xe6\xb0\xb4", FAULT_NONE,
+		     1);
+	sample_check(&attempt, PAYLOADS("{\"a\":\"\xe6\"}"), "", FAULT_BAD_UTF8, 0);
 }
 
-static void text_that_is_no_json(void **state)
+static void text_that_has_none(void **state)
 {
 	(void)state;
 	sample_check(&attempt, PAYLOADS(""), "", FAULT_NONE, 1);
 	sample_check(&attempt, PAYLOADS(" "), "raw= ", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("'a'"), "raw='a'", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("x{\"a\":1}"), "raw=x{\"a\":1}", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("{\"a\":\"b\",c"), "raw={\"a\":\"b\",c;meta=a;a=b",
-		     FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("{\"a\":\"b"), "raw={\"a\":\"b;meta=a;a=b", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("[\"a\\q\",\"b\"]"), "raw=[\"a\\q\",\"b\"];$=a", FAULT_NONE,
-		     1);
-	sample_check(&attempt, PAYLOADS("[12"), "raw=[12;meta=12", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("[] []]"), "raw=[] []]", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("[\"\\ud83d", "[\"\\ude00\"]"),
-		     "raw=[\"\\ud83d;$=\xef\xbf\xbd;raw=[\"\\ude00\"];$=\xef\xbf\xbd", FAULT_NONE,
-		     2);
-	sample_check(&attempt, PAYLOADS("{\"a\":\"\xe6\xb0\xb4\"}"),
-		     "raw={\"a\":\"\xe6\xb0\xb4\"};meta=a;a=\xe6\xb0\xb4", FAULT_NONE, 1);
-	sample_check(&attempt, PAYLOADS("{\"a\":\"\xe6\"}"), "", FAULT_BAD_UTF8, 0);
+	sample_check(&attempt, PAYLOADS("'a\\u0061'"), "raw='a\\u0061'", FAULT_NONE, 1);
+	sample_check(&attempt, PAYLOADS("say \"x\"", "{1}"), "raw=say \"x\"{1}", FAULT_NONE, 2);
 }
 
 static void terms_are_found_in_both_readings(void **state)
 {
+	static const char *const texts[] = {
+		"{\"a\":\"\\u0073ecret\"}",
+		"{\"\\u0073ecret\":1}",
+		"{\"a\":\"secret\"}",
+		"{\"a\":1}\n\n{\"a\":\"s\\u0065cret\"}",
+		"{\"a\":1,\"a\":\"s\\u0065cret\"}",
+		"{\"a\":1} x {\"a\":\"s\\u0065cret\"}",
+		"\xef\xbb\xbf{\"a\":\"s\\u0065cret\"}",
+		"data: {\"a\":\"sec\"}\n\ndata: {\"a\":\"ret\"}\n\n",
+		"{\"a\":\"sec\"}\n{\"a\":\"ret\"}\n",
+		"{\"arguments\":\"{\\\"a\\\":\\\"s\\\\u0065cret\\\"}\"}",
+	};
 	struct sample sample = attempt;
 	struct terms *terms = sample_terms("secret");
 
 	(void)state;
 	sample.terms = terms;
-	sample_check(&sample, PAYLOADS("x", "{\"a\":\"\\u0073ecret\"}"), "", FAULT_BLOCKED, 1);
-	sample_check(&sample, PAYLOADS("{\"\\u0073ecret\":1}"), "", FAULT_BLOCKED, 0);
-	sample_check(&sample, PAYLOADS("{\"a\":\"secret\"}"), "", FAULT_BLOCKED, 0);
-	sample_check(&sample, PAYLOADS("{\"a\":1}\n\n{\"a\":\"s\\u0065cret\"}"), "", FAULT_BLOCKED,
-		     0);
-	sample_check(&sample, PAYLOADS("{\"a\":1,\"a\":\"s\\u0065cret\"}"), "", FAULT_BLOCKED, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		sample_check(&sample, PAYLOADS("x", texts[i]), "", FAULT_BLOCKED, 1);
+	/* Each unit anew. */
 	sample_check(&sample, PAYLOADS("[\"secre\",", "\"t\"]"),
-		     "raw=[\"secre\",;$=secre;raw=\"t\"];$=t", FAULT_NONE, 2);
-	sample_check(&sample, PAYLOADS("{\"a\":1} x {\"a\":\"s\\u0065cret\"}"),
-		     "raw={\"a\":1} x {\"a\":\"s\\u0065cret\"};meta=a1", FAULT_NONE, 1);
+		     "raw=[\"secre\",;raw.literals=secre;raw=\"t\"]", FAULT_NONE, 2);
 	terms_free(terms);
 }
 
 /* Over the ends of blocks, where only the order of what is handed on could differ. */
 static void long_texts(void **state)
 {
-	size_t size = 2 * ATTEMPT_BLOCK + 100, len = 0;
+	size_t size = 2 * EXTRACT_TEXT_BLOCK + 100, len = 0;
 	char *data = malloc(size + 64);
 	struct sample_result whole, cut;
 
 	(void)state;
-	data[len++] = ' ';
-	data[len++] = '[';
 	while (len < size)
-		len += (size_t)sprintf(data + len, "\"w%zu\\u00e9\",", len);
-	sprintf(data + len, "1]");
+		len += (size_t)sprintf(data + len, "{\"w\":\"%zu\\u00e9\"}", len);
 	sample_run(&attempt, PAYLOADS(data), 0, SIZE_MAX, &whole);
 	assert_int_equal(whole.fault, FAULT_NONE);
-	for (size_t n = 1; n < 3 * ATTEMPT_BLOCK; n = n * 3 + 1) {
+	for (size_t n = 1; n < 3 * EXTRACT_TEXT_BLOCK; n = n * 3 + 1) {
 		sample_run(&attempt, PAYLOADS(data), 0, n, &cut);
 		assert_int_equal(cut.fault, FAULT_NONE);
 		assert_int_equal(cut.track, whole.track);
 		assert_string_equal(cut.text, whole.text);
-		sample_run(&attempt, PAYLOADS(data), ATTEMPT_BLOCK - n % 5, SIZE_MAX, &cut);
+		sample_run(&attempt, PAYLOADS(data), EXTRACT_TEXT_BLOCK - n % 5, SIZE_MAX, &cut);
 		assert_string_equal(cut.text, whole.text);
 	}
 	free(data);
-}
-
-/* Where JSON goes deeper than it is followed, something could hide. */
-static void an_attempt_that_is_too_deep(void **state)
-{
-	char data[JSON_DEPTH_MAX + 2];
-	struct sample_result result;
-
-	(void)state;
-	for (unsigned int more = 0; more <= 1; more++) {
-		memset(data, '[', sizeof(data));
-		data[JSON_DEPTH_MAX + more] = '\0';
-		sample_run(&attempt, PAYLOADS(data), 0, SIZE_MAX, &result);
-		assert_int_equal(result.fault, more ? FAULT_TOO_LARGE : FAULT_NONE);
-	}
 }
 
 static void every_allocation_may_fail(void **state)
@@ -271,11 +245,10 @@ int main(void)
 		cmocka_unit_test(the_end_mark_ends_every_text),
 		cmocka_unit_test(data_is_utf8_whatever_it_is),
 		cmocka_unit_test(raw_data_joins_over_events),
-		cmocka_unit_test(text_that_is_json_too),
-		cmocka_unit_test(text_that_is_no_json),
+		cmocka_unit_test(text_that_has_literals),
+		cmocka_unit_test(text_that_has_none),
 		cmocka_unit_test(terms_are_found_in_both_readings),
 		cmocka_unit_test(long_texts),
-		cmocka_unit_test(an_attempt_that_is_too_deep),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scanner tells of containers, and what it lets through where it is lenient. */
+/* What the scanner tells of containers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static const struct json_sink sink = {
 	.close = hear_close,
 };
 
-static enum fault scan(const char *text, size_t cut, bool lenient, struct heard *heard)
+static enum fault scan(const char *text, size_t cut, struct heard *heard)
 {
 	size_t ends[] = {cut, strlen(text)}, at = 0, used;
 	enum fault fault = FAULT_NONE;
@@ -99,7 +99,6 @@ static enum fault scan(const char *text, size_t cut, bool lenient, struct heard 
 	heard->text[0] = '\0';
 	heard->json = &json;
 	json_init(&json, &sink, heard);
-	json.lenient = lenient;
 	for (size_t i = 0; i < ARRAY_SIZE(ends) && !fault; at = ends[i++]) {
 		size_t len = ends[i] - at;
 		uint8_t *copy = malloc(len + !len);
@@ -117,13 +116,12 @@ static enum fault scan(const char *text, size_t cut, bool lenient, struct heard 
 	return fault;
 }
 
-static void check(const char *text, bool lenient, const char *said, enum fault fault)
+static void check(const char *text, const char *said, enum fault fault)
 {
 	struct heard heard = {0};
 
 	for (size_t cut = 0; cut <= strlen(text); cut++) {
-		assert_string_equal(fault_name(scan(text, cut, lenient, &heard)),
-				    fault_name(fault));
+		assert_string_equal(fault_name(scan(text, cut, &heard)), fault_name(fault));
 		assert_string_equal(heard.text, said);
 	}
 }
@@ -131,12 +129,12 @@ static void check(const char *text, bool lenient, const char *said, enum fault f
 static void containers_open_and_close(void **state)
 {
 	(void)state;
-	check("{}", false, "{0.1 }1.1 ", FAULT_NONE);
-	check(" [ ] ", false, "[1.1 ]3.1 ", FAULT_NONE);
-	check("{\"a\":[{},1,{\"b\":[]}]}", false,
+	check("{}", "{0.1 }1.1 ", FAULT_NONE);
+	check(" [ ] ", "[1.1 ]3.1 ", FAULT_NONE);
+	check("{\"a\":[{},1,{\"b\":[]}]}",
 	      "{0.1 a|[5.2 {6.3 }7.3 1|{11.3 b|[16.4 ]17.4 }18.3 ]19.2 }20.1 ", FAULT_NONE);
-	check("[null,[true]]", false, "[0.1 n|[6.2 t|]11.2 ]12.1 ", FAULT_NONE);
-	check("[}", false, "[0.1 ", FAULT_BAD_JSON);
+	check("[null,[true]]", "[0.1 n|[6.2 t|]11.2 ]12.1 ", FAULT_NONE);
+	check("[}", "[0.1 ", FAULT_BAD_JSON);
 }
 
 /* What the sink returns is the scan's answer. */
@@ -145,57 +143,16 @@ static void a_sink_that_refuses(void **state)
 	struct heard heard = {.refuse_open = FAULT_PROTOCOL};
 
 	(void)state;
-	assert_int_equal(scan("[1]", 1, false, &heard), FAULT_PROTOCOL);
+	assert_int_equal(scan("[1]", 1, &heard), FAULT_PROTOCOL);
 	assert_string_equal(heard.text, "[0.1 ");
 	heard.refuse_open = FAULT_NONE;
 	heard.refuse_close = FAULT_PROTOCOL;
-	assert_int_equal(scan("[[],1]", 1, false, &heard), FAULT_PROTOCOL);
+	assert_int_equal(scan("[[],1]", 1, &heard), FAULT_PROTOCOL);
 	assert_string_equal(heard.text, "[0.1 [1.2 ]2.2 ");
 	heard.refuse_close = FAULT_NONE;
 	heard.refuse_literal = FAULT_BAD_JSON;
-	assert_int_equal(scan("[null,1]", 3, false, &heard), FAULT_BAD_JSON);
+	assert_int_equal(scan("[null,1]", 3, &heard), FAULT_BAD_JSON);
 	assert_string_equal(heard.text, "[0.1 n|");
-}
-
-static void a_lenient_scanner(void **state)
-{
-	(void)state;
-	check("{\"a\":1,\"a\":2}", true, "{0.1 a|1|a|2|}12.1 ", FAULT_NONE);
-	check("{\"a\":1,\"\\u0061\":2}", true, "{0.1 a|1|a|2|}17.1 ", FAULT_NONE);
-	check("{}{\"a\":{}}\n[] 12", true, "{0.1 }1.1 {2.1 a|{7.2 }8.2 }9.1 [11.1 ]12.1 12|",
-	      FAULT_NONE);
-	/* Many names have another way of being found. */
-	check("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"a\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
-	      "\"h\":1,\"j\":{\"i\":2}}",
-	      true, "{0.1 a|1|b|1|c|1|d|1|a|1|e|1|f|1|g|1|h|1|i|1|h|1|j|{71.2 i|2|}77.2 }78.1 ",
-	      FAULT_NONE);
-	check("{} x", true, "{0.1 }1.1 ", FAULT_BAD_JSON);
-	check("{\"a\":1,\"a\":2}", false, "{0.1 a|1|a|", FAULT_DUPLICATE_KEY);
-	check("{}[]", false, "{0.1 }1.1 ", FAULT_BAD_JSON);
-}
-
-static void a_text_that_is_forgotten(void **state)
-{
-	static const char *const broken[] = {"{\"a\":[1,\"b", "[\"\\ud83", "{\"a\xe6",
-					     "[nul",	      "]",	   "{\"a\":1,\"a\""};
-	struct heard heard = {0};
-	struct json json;
-	size_t used;
-
-	(void)state;
-	json_init(&json, &sink, &heard);
-	heard.json = &json;
-	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
-		heard.data = (const uint8_t *)broken[i];
-		(void)!json_scan(&json, heard.data, strlen(broken[i]), &used);
-		assert_int_equal(json_in_token(&json), i == 0 || i == 2);
-		json_reset(&json);
-		assert_true(json_blank(&json));
-		heard.data = (const uint8_t *)"{\"a\":[1]}";
-		assert_int_equal(json_scan(&json, heard.data, 9, &used), FAULT_NONE);
-		assert_int_equal(json_end(&json), FAULT_NONE);
-	}
-	json_done(&json);
 }
 
 int main(void)
@@ -203,8 +160,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(containers_open_and_close),
 		cmocka_unit_test(a_sink_that_refuses),
-		cmocka_unit_test(a_lenient_scanner),
-		cmocka_unit_test(a_text_that_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,6 +151,7 @@ static void a_prefix_stops_at_the_first_fault_or_cut(void **state)
 		while (good > 0 && (bytes[good] & 0xc0) == 0x80)
 			good--;
 		assert_int_equal(utf8_prefix(copy, len, &runes), good);
+		assert_int_equal(utf8_count(copy, good), runes);
 		for (size_t i = 0; i < good; i++)
 			runes -= (bytes[i] & 0xc0) != 0x80;
 		assert_int_equal(runes, 0);

@@ -118,6 +118,7 @@ struct channel_set {
 /* A channel of the set's tasks; NULL: out of memory. Free accepts NULL. */
 struct channel *channel_new(const struct channel_set *set);
 void channel_free(const struct channel_set *set, struct channel *channel);
+size_t channel_memory(const struct channel_set *set, const struct channel *channel);
 /* Runes at its end that some task has not cleared; the waiting one is not counted. */
 uint64_t channel_pending(const struct channel_set *set, const struct channel *channel);
 /* The track number of a rune that is numbered, and pending, waiting or just placed. */

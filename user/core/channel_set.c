@@ -120,7 +120,7 @@ static enum fault grow_buckets(struct channel_set *set)
 	return FAULT_NONE;
 }
 
-static size_t memory_of(const struct channel_set *set, const struct channel *channel)
+size_t channel_memory(const struct channel_set *set, const struct channel *channel)
 {
 	size_t bytes = sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]);
 
@@ -134,7 +134,7 @@ static size_t memory_of(const struct channel_set *set, const struct channel *cha
 /* What parked texts take is counted as it grows: there may be many. */
 static void count_parked(struct channel_set *set, struct channel *channel)
 {
-	size_t memory = memory_of(set, channel);
+	size_t memory = channel_memory(set, channel);
 
 	set->parked_memory += memory - channel->memory;
 	channel->memory = memory;
@@ -250,10 +250,10 @@ size_t channel_set_memory(const struct channel_set *set)
 {
 	size_t bytes = set->parked_memory + set->bucket_count * sizeof(struct channel *);
 
-	bytes += memory_of(set, set->scratch) + memory_of(set, set->aside);
+	bytes += channel_memory(set, set->scratch) + channel_memory(set, set->aside);
 	bytes += set->longs ? CHANNEL_LONG_KEPT * sizeof(*set->longs) : 0;
-	bytes += set->spare ? memory_of(set, set->spare) : 0;
+	bytes += set->spare ? channel_memory(set, set->spare) : 0;
 	for (const struct channel *c = set->joined; c; c = c->next)
-		bytes += memory_of(set, c);
+		bytes += channel_memory(set, c);
 	return bytes;
 }

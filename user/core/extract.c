@@ -27,21 +27,24 @@ static void set_up_json(struct extractor *x, const struct json_sink *sink, void 
 	x->scanner.context = context;
 }
 
-static int make_attempt(struct extractor *x)
+/* Text goes to its channel, and what it has literals of is read besides where that is wanted. */
+static int join_raw(struct extractor *x, bool literals)
 {
-	x->attempt = malloc(sizeof(*x->attempt));
-	if (!x->attempt)
+	if (channel_set_join(x->set, raw_name, &x->raw.channel) < 0)
 		return -ENOMEM;
-	extract_attempt_init(x->attempt, &x->raw);
+	x->raw_text = (struct extract_text){
+		.channel = x->raw.channel,
+		.joins = true,
+		.always = true,
+	};
+	x->raw.text = literals ? &x->raw_text : NULL;
 	return 0;
 }
 
 static int set_up_raw(struct extractor *x, unsigned int flags)
 {
 	x->text = true;
-	if ((flags & EXTRACTOR_ATTEMPT) && !x->json && make_attempt(x) < 0)
-		return -ENOMEM;
-	return channel_set_join(x->set, raw_name, &x->raw.channel);
+	return join_raw(x, (flags & EXTRACTOR_ATTEMPT) && !x->json);
 }
 
 static int set_up_known(struct extractor *x, enum extract_kind kind)
@@ -122,21 +125,12 @@ void extractor_done(struct extractor *x)
 {
 	if (x->known)
 		extract_known_done(x->known);
-	if (x->attempt)
-		extract_attempt_done(x->attempt);
 	free(x->known);
-	free(x->attempt);
 	x->known = NULL;
-	x->attempt = NULL;
+	extract_text_done(&x->raw_text);
 	extract_event_done(&x->event);
 	extract_tokens_done(&x->tokens);
 	json_done(&x->scanner);
-}
-
-static enum fault text_payload(struct extractor *x, const uint8_t *data, size_t len)
-{
-	return x->attempt ? extract_attempt_text(x->attempt, data, len)
-			  : extract_raw_text(&x->raw, data, len);
 }
 
 /* Text of a payload; the CR of a CRLF is not part of it. */
@@ -145,11 +139,11 @@ static enum fault text_line(struct extractor *x, const uint8_t *data, size_t len
 	enum fault fault = FAULT_NONE;
 
 	if (!x->lines || !len)
-		return text_payload(x, data, len);
+		return extract_raw_text(&x->raw, data, len);
 	if (x->cr)
-		fault = text_payload(x, (const uint8_t *)"\r", 1);
+		fault = extract_raw_text(&x->raw, (const uint8_t *)"\r", 1);
 	x->cr = data[len - 1] == '\r';
-	return fault ? fault : text_payload(x, data, len - x->cr);
+	return fault ? fault : extract_raw_text(&x->raw, data, len - x->cr);
 }
 
 static enum fault scan(struct extractor *x, const uint8_t *data, size_t len, size_t *ret_used)
@@ -158,14 +152,12 @@ static enum fault scan(struct extractor *x, const uint8_t *data, size_t len, siz
 			: json_scan(&x->scanner, data, len, ret_used);
 }
 
-/* A message that is text, where another may be JSON; only such a one begins with a quote. */
+/* A message that is text, where another may be JSON. */
 static enum fault message_text(struct extractor *x, const uint8_t *text, size_t len)
 {
-	if (!x->attempt && make_attempt(x) < 0)
+	if (!x->raw.channel && join_raw(x, true) < 0)
 		return FAULT_NO_MEMORY;
-	if (!x->raw.channel && channel_set_join(x->set, raw_name, &x->raw.channel) < 0)
-		return FAULT_NO_MEMORY;
-	return extract_attempt_text(x->attempt, text, len);
+	return extract_raw_text(&x->raw, text, len);
 }
 
 static enum fault message_data(struct extractor *x, const uint8_t *data, size_t len,
@@ -229,13 +221,13 @@ static enum fault text_end(struct extractor *x, bool delimited)
 	enum fault fault = FAULT_NONE;
 
 	if (x->cr && !delimited)
-		fault = text_payload(x, (const uint8_t *)"\r", 1);
+		fault = extract_raw_text(&x->raw, (const uint8_t *)"\r", 1);
 	x->cr = false;
-	if (!fault && x->attempt)
-		fault = extract_attempt_end(x->attempt);
 	if (!fault)
 		fault = x->join_unit || x->messages ? extract_raw_end(&x->raw)
 						    : extract_raw_cut(&x->raw);
+	if (!fault)
+		fault = extract_text_end(&x->raw_text);
 	if (!fault && x->join_unit && x->raw.channel)
 		fault = channel_end(x->set, x->raw.channel);
 	return fault;
@@ -297,11 +289,9 @@ enum fault extractor_end(struct extractor *x)
 size_t extractor_memory(const struct extractor *x)
 {
 	size_t bytes = json_memory(&x->scanner) + extract_tokens_memory(&x->tokens) +
-		       x->event.space_capacity;
+		       x->event.space_capacity + extract_text_memory(&x->raw_text);
 
 	if (x->known)
 		bytes += sizeof(*x->known) + extract_known_memory(x->known);
-	if (x->attempt)
-		bytes += sizeof(*x->attempt) + extract_attempt_memory(x->attempt);
 	return bytes;
 }

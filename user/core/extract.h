@@ -23,10 +23,10 @@
 
 #include "base/macros.h"
 #include "core/channel.h"
-#include "core/extract_attempt.h"
 #include "core/extract_event.h"
 #include "core/extract_known.h"
 #include "core/extract_raw.h"
+#include "core/extract_text.h"
 #include "core/extract_tokens.h"
 #include "core/fault.h"
 #include "core/json.h"
@@ -44,7 +44,7 @@ struct extractor {
 	bool complete; /* a whole unit said that the exchange is */
 	struct extract_event event;
 	struct extract_raw raw;
-	struct extract_attempt *attempt; /* NULL: none is made, or none yet */
+	struct extract_text raw_text; /* its literals, where they are read */
 	struct extract_tokens tokens;
 	struct extract_known *known; /* NULL: no form is known */
 	struct json scanner;
@@ -63,8 +63,8 @@ struct extractor {
  */
 #define EXTRACTOR_EVENTS (1u << 3)
 /*
- * Text (EXTRACT_RAW) that may be JSON under a wrong label: read as such too, besides,
- * as far as it is. What is no JSON is no fault.
+ * Text (EXTRACT_RAW) that may be JSON under a wrong label, or have some in it: its literals
+ * are read besides (extract_literals.h). What is no JSON is no fault.
  */
 #define EXTRACTOR_ATTEMPT (1u << 4)
 /* They are messages of their own, as of a WebSocket: as events, but none of them is an end. */

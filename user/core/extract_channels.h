@@ -15,6 +15,7 @@
 
 #include "base/macros.h"
 #include "core/channel.h"
+#include "core/extract_text.h"
 #include "core/fault.h"
 
 #define EXTRACT_CHANNELS_MAX 1024u
@@ -29,7 +30,7 @@
 
 struct extract_channel {
 	uint32_t key;
-	struct channel *channel;
+	struct extract_text *text; /* its channel is the set's */
 };
 
 struct extract_channels {
@@ -46,10 +47,10 @@ void extract_channels_done(struct extract_channels *channels);
 struct extract_channel *extract_channels_from(const struct extract_channels *channels,
 					      uint32_t key);
 /* NULL: there is none. */
-struct channel *extract_channels_find(struct extract_channels *channels, uint32_t key);
+struct extract_text *extract_channels_find(struct extract_channels *channels, uint32_t key);
 /* Adds one that there is not. FAULT_TOO_LARGE: N1. FAULT_NO_MEMORY. */
 enum fault extract_channels_add(struct extract_channels *channels, uint32_t key, const char *name,
-				bool whole, struct channel **ret_channel) must_check;
+				bool whole, struct extract_text **ret_text) must_check;
 
 size_t extract_channels_memory(const struct extract_channels *channels); /* not the channels' own */
 

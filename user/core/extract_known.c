@@ -211,10 +211,11 @@ __attribute__((noinline)) static enum fault string_text(struct extract_known *k,
 
 	if (fault)
 		return fault;
-	if (k->text)
-		return extract_place_text(&k->place, k->text, text, len, runes);
-	if (k->class == CLASS_LINE)
-		return line_text(k, flags, text, len, runes);
+	if (k->text || k->class == CLASS_LINE) {
+		fault = k->text ? extract_place_text(&k->place, k->text, text, len, runes)
+				: line_text(k, flags, text, len, runes);
+		return fault || !(flags & JSON_LAST) ? fault : extract_place_string_end(&k->place);
+	}
 	if (k->class == CLASS_BYTES)
 		return extract_inner_text(k->inner, k->tokens, flags, text, len, runes);
 	fault = extract_tokens_text(k->tokens, JSON_STRING, flags, text, len, runes);

@@ -30,6 +30,8 @@ void extract_place_init(struct extract_place *p, struct channel_set *set, bool r
 		.set = set,
 		.replace = replace,
 		.known = EXTRACT_NEED(REGISTER_NONE),
+		/* Where one of them ends and the next begins is not kept. */
+		.plain = {.name = extract_strings_name, .joins = true, .always = true},
 	};
 	extract_channels_init(&p->channels, set);
 }
@@ -46,6 +48,7 @@ static void free_pieces(struct extract_place *p)
 void extract_place_done(struct extract_place *p)
 {
 	extract_channels_done(&p->channels);
+	extract_text_done(&p->plain);
 	free_pieces(p);
 }
 
@@ -71,13 +74,14 @@ static void make_name(const struct extract_node *node, int outer, int inner,
 	}
 }
 
-static enum fault channel_for(struct extract_place *p, uint8_t node, int outer, int inner,
-			      struct channel **ret_channel)
+static enum fault text_for(struct extract_place *p, uint8_t node, int outer, int inner,
+			   struct extract_text **ret_text)
 {
 	uint8_t kind = extract_nodes[node].channel ? extract_nodes[node].channel : node;
 	const struct extract_node *of = &extract_nodes[kind];
-	struct channel *channel;
+	struct extract_text *text;
 	char name[NAME_SIZE];
+	enum fault fault;
 	uint32_t key;
 
 	if (outer < 0 || inner < 0)
@@ -86,13 +90,15 @@ static enum fault channel_for(struct extract_place *p, uint8_t node, int outer, 
 		return FAULT_TOO_LARGE;
 	key = EXTRACT_KEY(kind, outer, inner);
 	p->unit |= of->mode == MODE_UNIT || of->mode == MODE_NAME;
-	channel = extract_channels_find(&p->channels, key);
-	if (!channel) {
+	text = extract_channels_find(&p->channels, key);
+	if (!text) {
 		make_name(of, outer, inner, name);
-		return extract_channels_add(&p->channels, key, name, of->mode >= MODE_CALL,
-					    ret_channel);
+		fault = extract_channels_add(&p->channels, key, name, of->mode >= MODE_CALL, &text);
+		if (fault)
+			return fault;
+		text->always = of->mode == MODE_CALL || kind == OLLAMA_TOOL_ARGUMENTS;
 	}
-	*ret_channel = channel;
+	*ret_text = text;
 	return FAULT_NONE;
 }
 
@@ -158,10 +164,11 @@ static enum fault emit_plain(struct extract_place *p, const struct extract_piece
 {
 	const char *path = extract_nodes[piece->node].name;
 	struct channel *channel = channel_set_find(p->set, path, strlen(path));
-	enum fault fault = piece->unit
-				   ? channel_surrogate(p->set, channel, piece->unit)
-				   : channel_text(p->set, channel, text, piece->len, piece->runes);
+	enum fault fault;
 
+	p->plain.channel = channel;
+	fault = piece->unit ? extract_text_surrogate(&p->plain, p->set, piece->unit)
+			    : extract_text_add(&p->plain, p->set, text, piece->len, piece->runes);
 	return fault ? fault : channel_park(p->set, channel, path, strlen(path));
 }
 
@@ -169,26 +176,32 @@ static enum fault emit_raw(struct extract_place *p, uint8_t node, int outer, int
 			   const uint8_t *text, size_t len)
 {
 	struct extract_raw raw = {.set = p->set, .replace = p->replace};
-	enum fault fault = channel_for(p, node, outer, inner, &raw.channel);
+	struct extract_text *of;
+	enum fault fault = text_for(p, node, outer, inner, &of);
 
-	return fault ? fault : extract_raw_text(&raw, text, len);
+	if (fault)
+		return fault;
+	/* What is in it is evaluated as in any JSON. */
+	raw.channel = of->channel;
+	return extract_raw_text(&raw, text, len);
 }
 
 static enum fault emit(struct extract_place *p, const struct extract_piece *piece,
 		       const uint8_t *text)
 {
-	struct channel *channel;
+	struct extract_text *of;
 	enum fault fault;
 
 	if (piece->plain)
 		return emit_plain(p, piece, text);
 	if (piece->raw)
 		return emit_raw(p, piece->node, piece->outer, piece->inner, text, piece->len);
-	fault = channel_for(p, piece->node, piece->outer, piece->inner, &channel);
+	fault = text_for(p, piece->node, piece->outer, piece->inner, &of);
 	if (fault)
 		return fault;
-	return piece->unit ? channel_surrogate(p->set, channel, piece->unit)
-			   : channel_text(p->set, channel, text, piece->len, piece->runes);
+	fault = piece->unit ? extract_text_surrogate(of, p->set, piece->unit)
+			    : extract_text_add(of, p->set, text, piece->len, piece->runes);
+	return fault ? fault : extract_text_flush(of);
 }
 
 /* Those that need nothing more, up to the first that does. */
@@ -202,6 +215,8 @@ static enum fault flush(struct extract_place *p)
 		fault = emit(p, piece, p->bytes + p->byte_head);
 		p->byte_head += piece->len;
 	}
+	if (!fault)
+		fault = extract_text_end(&p->plain);
 	p->barrier = p->count;
 	if (p->head < p->count)
 		return fault;
@@ -232,7 +247,7 @@ enum fault extract_place_text(struct extract_place *p, uint8_t node, const uint8
 			      size_t len, uint64_t runes)
 {
 	const struct extract_node *of = &extract_nodes[node];
-	struct channel *channel;
+	struct extract_text *known;
 	enum fault fault;
 
 	if (!len)
@@ -240,20 +255,31 @@ enum fault extract_place_text(struct extract_place *p, uint8_t node, const uint8
 	if (!is_placed(p, node))
 		return wait(p, (struct extract_piece){.len = len, .runes = runes, .node = node},
 			    text);
-	fault = channel_for(p, node, p->value[of->outer], p->value[of->inner], &channel);
-	return fault ? fault : channel_text(p->set, channel, text, len, runes);
+	fault = text_for(p, node, p->value[of->outer], p->value[of->inner], &known);
+	if (fault)
+		return fault;
+	p->open = known;
+	return extract_text_add(known, p->set, text, len, runes);
+}
+
+enum fault extract_place_flush(struct extract_place *p)
+{
+	struct extract_text *open = p->open;
+
+	p->open = NULL;
+	return extract_text_flush(open);
 }
 
 enum fault extract_place_surrogate(struct extract_place *p, uint8_t node, uint32_t unit)
 {
 	const struct extract_node *of = &extract_nodes[node];
-	struct channel *channel;
+	struct extract_text *known;
 	enum fault fault;
 
 	if (!is_placed(p, node))
 		return wait(p, (struct extract_piece){.unit = (uint16_t)unit, .node = node}, NULL);
-	fault = channel_for(p, node, p->value[of->outer], p->value[of->inner], &channel);
-	return fault ? fault : channel_surrogate(p->set, channel, unit);
+	fault = text_for(p, node, p->value[of->outer], p->value[of->inner], &known);
+	return fault ? fault : extract_text_surrogate(known, p->set, unit);
 }
 
 enum fault extract_place_raw(struct extract_place *p, uint8_t node, const uint8_t *text, size_t len)
@@ -334,7 +360,7 @@ void extract_place_complete(struct extract_place *p, enum extract_register which
 		const struct extract_node *node = &extract_nodes[EXTRACT_KEY_KIND(at->key)];
 
 		if (node->mode >= MODE_CALL && (which == REGISTER_NONE || node->outer == which))
-			channel_complete(at->channel);
+			channel_complete(at->text->channel);
 	}
 }
 
@@ -348,19 +374,22 @@ enum fault extract_place_unit_end(struct extract_place *p)
 	for (uint32_t i = 0; i < p->channels.count && !fault; i++) {
 		const struct extract_channel *at = &p->channels.entries[i];
 		uint8_t mode = extract_nodes[EXTRACT_KEY_KIND(at->key)].mode;
+		struct channel *channel = at->text->channel;
 
-		if (!at->channel->runes && !at->channel->waiting)
+		if (!channel->runes && !channel->waiting)
 			continue;
 		if (mode == MODE_UNIT)
-			fault = channel_end(p->set, at->channel);
+			fault = channel_end(p->set, channel);
 		else if (mode == MODE_NAME)
-			fault = channel_cut(p->set, at->channel);
+			fault = channel_cut(p->set, channel);
+		if (!fault && (mode == MODE_UNIT || mode == MODE_NAME))
+			fault = extract_text_end(at->text);
 	}
 	return fault;
 }
 
 size_t extract_place_memory(const struct extract_place *p)
 {
-	return extract_channels_memory(&p->channels) + p->capacity * sizeof(*p->pieces) +
-	       p->byte_capacity;
+	return extract_channels_memory(&p->channels) + extract_text_memory(&p->plain) +
+	       p->capacity * sizeof(*p->pieces) + p->byte_capacity;
 }

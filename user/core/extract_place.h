@@ -21,6 +21,7 @@
 #include "core/extract_channels.h"
 #include "core/extract_form.h"
 #include "core/extract_nodes.h"
+#include "core/extract_text.h"
 #include "core/fault.h"
 
 /* Values of a register that are no numbers. */
@@ -34,6 +35,8 @@ struct extract_place {
 	bool replace; /* U+FFFD for what is ill-formed in a raw text */
 	bool unit;    /* a text that ends with its unit has come in this one */
 	struct extract_channels channels;
+	struct extract_text *open; /* the string under way goes there; or NULL */
+	struct extract_text plain; /* of strings that are any */
 	uint16_t known; /* EXTRACT_NEED of each register that is, and EXTRACT_NEED_TYPE */
 	int16_t value[_REGISTER_MAX];
 	size_t from[_REGISTER_MAX];	 /* the first piece of each one's scope */
@@ -56,6 +59,12 @@ enum fault extract_place_text(struct extract_place *place, uint8_t node, const u
 			      size_t len, uint64_t runes) must_check;
 enum fault extract_place_surrogate(struct extract_place *place, uint8_t node,
 				   uint32_t unit) must_check;
+/* The string ends. */
+enum fault extract_place_flush(struct extract_place *place) must_check;
+static inline enum fault extract_place_string_end(struct extract_place *place)
+{
+	return place->open ? extract_place_flush(place) : FAULT_NONE;
+}
 enum fault extract_place_raw(struct extract_place *place, uint8_t node, const uint8_t *text,
 			     size_t len) must_check;
 

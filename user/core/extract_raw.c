@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/extract_raw.h"
 
+static enum fault runes_text(struct extract_raw *raw, const uint8_t *text, size_t len,
+			     uint64_t runes)
+{
+	return raw->text ? extract_text_add(raw->text, raw->set, text, len, runes)
+			 : channel_text(raw->set, raw->channel, text, len, runes);
+}
+
 /* One rune that did not come in one piece, or stands for what was ill-formed. */
 static enum fault rune(struct extract_raw *raw, const uint8_t *text, size_t len)
 {
 	raw->utf8.have = 0;
 	if (!raw->channel)
 		return FAULT_NONE;
-	return raw->channel->waiting ? channel_arrived(raw->set, raw->channel, text, len)
-				     : channel_text(raw->set, raw->channel, text, len, 1);
+	if (!raw->channel->waiting)
+		return runes_text(raw, text, len, 1);
+	return raw->text ? extract_text_arrived(raw->text, raw->set, text, len)
+			 : channel_arrived(raw->set, raw->channel, text, len);
 }
 
 static enum fault ill_formed(struct extract_raw *raw)
@@ -48,7 +57,7 @@ enum fault extract_raw_text(struct extract_raw *raw, const uint8_t *text, size_t
 		if (!taken)
 			fault = byte_text(raw, text, &taken);
 		else if (raw->channel)
-			fault = channel_text(raw->set, raw->channel, text, taken, runes);
+			fault = runes_text(raw, text, taken, runes);
 		text += taken;
 		len -= taken;
 	}

@@ -14,6 +14,7 @@
 
 #include "base/macros.h"
 #include "core/channel.h"
+#include "core/extract_text.h"
 #include "core/fault.h"
 #include "core/utf8.h"
 
@@ -22,6 +23,7 @@ struct extract_raw {
 	struct channel *channel; /* NULL: the text is only checked */
 	bool replace;	  /* U+FFFD per maximal ill-formed subpart, instead of FAULT_BAD_UTF8 */
 	struct utf8 utf8; /* a sequence under way */
+	struct extract_text *text; /* the channel's, where its literals are read; or NULL */
 };
 
 enum fault extract_raw_text(struct extract_raw *raw, const uint8_t *text, size_t len) must_check;

@@ -9,7 +9,11 @@ static const char meta_name[] = "meta";
 
 void extract_tokens_init(struct extract_tokens *t, struct channel_set *set, const struct json *json)
 {
-	*t = (struct extract_tokens){.set = set, .json = json};
+	*t = (struct extract_tokens){
+		.set = set,
+		.json = json,
+		.string = {.name = extract_strings_name, .joins = true},
+	};
 }
 
 void extract_tokens_done(struct extract_tokens *t)
@@ -17,6 +21,8 @@ void extract_tokens_done(struct extract_tokens *t)
 	free(t->declared);
 	t->declared = NULL;
 	extract_path_done(&t->path);
+	extract_text_done(&t->string);
+	extract_text_done(&t->joined_text);
 }
 
 int extract_tokens_join(struct extract_tokens *t, const char *path)
@@ -27,7 +33,11 @@ int extract_tokens_join(struct extract_tokens *t, const char *path)
 	t->declared_names = 1;
 	for (const char *at = path; (at = strchr(at, '.')); at++)
 		t->declared_names++;
-	return channel_set_join(t->set, path, &t->joined);
+	if (channel_set_join(t->set, path, &t->joined) < 0)
+		return -ENOMEM;
+	t->joined_text.channel = t->joined;
+	t->joined_text.name = t->declared;
+	return 0;
 }
 
 /* Is the value under way at the declared path? Compared from the innermost name outwards. */
@@ -57,6 +67,7 @@ static enum fault begin(struct extract_tokens *t, enum json_token token)
 	enum fault fault = FAULT_NONE;
 
 	t->park = false;
+	t->text = NULL;
 	if (token != JSON_STRING) {
 		if (token == JSON_NAME)
 			extract_path_name(&t->path, &t->json->names);
@@ -65,6 +76,7 @@ static enum fault begin(struct extract_tokens *t, enum json_token token)
 	}
 	if (is_declared(t)) {
 		t->current = t->joined;
+		t->text = &t->joined_text;
 		return FAULT_NONE;
 	}
 	/*
@@ -77,6 +89,8 @@ static enum fault begin(struct extract_tokens *t, enum json_token token)
 	if (!fault)
 		t->current = t->park ? channel_set_find(t->set, t->path.text, t->path.len)
 				     : channel_set_scratch(t->set, t->path.text);
+	t->text = &t->string;
+	t->string.channel = t->current;
 	return fault;
 }
 
@@ -99,9 +113,13 @@ __attribute__((noinline)) static enum fault piece(struct extract_tokens *t, enum
 
 	if (fault)
 		return fault;
-	if (whole && !t->park && !t->current->joined)
+	if (whole && !t->park && !t->current->joined && !extract_text_is_json(text, len))
 		return channel_set_whole(t->set, t->current->name, text, len, runes, true);
-	fault = channel_text(t->set, t->current, text, len, runes);
+	fault = t->text ? extract_text_add(t->text, t->set, text, len, runes)
+			: channel_text(t->set, t->current, text, len, runes);
+	if (!fault && t->text && (flags & JSON_LAST))
+		fault = t->text == &t->string ? extract_text_end(t->text)
+					      : extract_text_flush(t->text);
 	return !fault && (flags & JSON_LAST) ? finish(t) : fault;
 }
 
@@ -124,7 +142,10 @@ enum fault extract_tokens_surrogate(void *context, enum json_token token, unsign
 	struct extract_tokens *t = context;
 	enum fault fault = flags & JSON_FIRST ? begin(t, token) : FAULT_NONE;
 
-	return fault ? fault : channel_surrogate(t->set, t->current, unit);
+	if (fault)
+		return fault;
+	return t->text ? extract_text_surrogate(t->text, t->set, unit)
+		       : channel_surrogate(t->set, t->current, unit);
 }
 
 const struct json_sink extract_tokens_sink = {
@@ -132,12 +153,8 @@ const struct json_sink extract_tokens_sink = {
 	.surrogate = extract_tokens_surrogate,
 };
 
-enum fault extract_tokens_break(struct extract_tokens *t)
-{
-	return json_in_token(t->json) ? finish(t) : FAULT_NONE;
-}
-
 size_t extract_tokens_memory(const struct extract_tokens *t)
 {
-	return extract_path_memory(&t->path) + (t->declared ? strlen(t->declared) + 1 : 0);
+	return extract_path_memory(&t->path) + (t->declared ? strlen(t->declared) + 1 : 0) +
+	       extract_text_memory(&t->string) + extract_text_memory(&t->joined_text);
 }

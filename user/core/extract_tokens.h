@@ -18,6 +18,7 @@
 #include "base/macros.h"
 #include "core/channel.h"
 #include "core/extract_path.h"
+#include "core/extract_text.h"
 #include "core/fault.h"
 #include "core/json.h"
 
@@ -29,6 +30,9 @@ struct extract_tokens {
 	char *declared; /* the path whose strings are joined, or NULL; and the names in it */
 	uint32_t declared_names;
 	struct channel *joined;
+	/* What may be JSON in it: the string under way, and the one that is joined. */
+	struct extract_text string, joined_text;
+	struct extract_text *text; /* the one under way; NULL where it is no string */
 	struct extract_path path;
 };
 
@@ -46,9 +50,6 @@ enum fault extract_tokens_text(void *context, enum json_token token, unsigned in
 			       const uint8_t *text, size_t len, uint64_t runes) must_check;
 enum fault extract_tokens_surrogate(void *context, enum json_token token, unsigned int flags,
 				    uint32_t unit) must_check;
-
-/* The text broke off: a token of which a piece has come ends with it. */
-enum fault extract_tokens_break(struct extract_tokens *tokens) must_check;
 
 size_t extract_tokens_memory(const struct extract_tokens *tokens); /* beside the struct itself */
 

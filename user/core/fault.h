@@ -24,9 +24,9 @@ enum fault {
 	FAULT_OPAQUE_BODY,    /* a body that is not text, where the policy refuses those */
 	FAULT_UNFRAMED,	      /* a protocol was agreed on that is not mediated */
 	FAULT_TLS_UNMEDIATED, /* a TLS ClientHello (RFC 8446 4.1.2) where no TLS is mediated */
-	FAULT_STALE,	    /* a partial message outlived its timeout or deadline */
-	FAULT_HOLD_TIMEOUT, /* held bytes outlived hold_timeout_s */
-	FAULT_ACCOUNTING,   /* the session refused an operation */
+	FAULT_STALE,	      /* a partial message outlived its timeout or deadline */
+	FAULT_HOLD_TIMEOUT,   /* held bytes outlived hold_timeout_s */
+	FAULT_ACCOUNTING,     /* the session refused an operation */
 	FAULT_NO_MEMORY,
 	_FAULT_MAX,
 };

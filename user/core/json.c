@@ -209,7 +209,7 @@ begin_string(struct json *json, enum json_token token, const uint8_t *p, const u
 	if (json->sink)
 		fault = json->sink->text(json->context, token, JSON_FIRST | JSON_LAST, p, len, len);
 	if (!fault && token == JSON_NAME)
-		fault = json_name_fault(json, json_names_add(&json->names, p, len));
+		fault = json_names_add(&json->names, p, len);
 	json->fault = (uint8_t)fault;
 	json->token = (uint8_t)token;
 	after_string(json);
@@ -301,11 +301,6 @@ static const uint8_t *structure(struct json *json, const uint8_t *p, const uint8
 	case START:
 	case VALUE:
 		return value(json, p, end);
-	case DONE:
-		if (!json->lenient)
-			break;
-		json_names_clear(&json->names);
-		return value(json, p, end);
 	default:
 		break;
 	}
@@ -355,21 +350,6 @@ bool json_recall(struct json *json, const struct json_mark *mark)
 	json->in_object = false;
 	json->state = VALUE_OR_END;
 	return true;
-}
-
-bool json_in_token(const struct json *json)
-{
-	return json->state <= NUMBER && json->begun;
-}
-
-void json_reset(struct json *json)
-{
-	json_names_clear(&json->names);
-	json->state = START;
-	json->fault = FAULT_NONE;
-	json->in_object = false;
-	json->depth = json->arrays = 0;
-	json->utf8.have = 0;
 }
 
 bool json_blank(const struct json *json)

@@ -58,7 +58,6 @@ struct json {
 	void *context;
 	bool by_line; /* an LF outside of strings ends the scan and is not taken */
 	bool replace; /* U+FFFD per maximal ill-formed subpart, instead of FAULT_BAD_UTF8 */
-	bool lenient; /* one text may follow another, and members be named twice */
 
 	uint8_t state;
 	uint8_t number; /* how far the number, the escape or the literal has come */
@@ -97,12 +96,6 @@ enum fault json_scan(struct json *json, const uint8_t *data, size_t len,
 bool json_note(const struct json *json, struct json_mark *ret_mark);
 /* Where no text has begun, goes there: the bytes before need not be scanned. False: it cannot. */
 bool json_recall(struct json *json, const struct json_mark *mark);
-
-/* Is the text under way inside a name, a string or a number of which a piece is out? */
-bool json_in_token(const struct json *json);
-
-/* Forgets the text under way, and what was at fault in it. */
-void json_reset(struct json *json);
 
 /* Has the text under way held nothing but white space? */
 bool json_blank(const struct json *json);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/json_string.h"
 
-#include <string.h>
-
 void json_emit(struct json *json, const uint8_t *text, size_t len, uint64_t runes, bool last)
 {
 	unsigned int flags = (json->begun ? 0 : JSON_FIRST) | (last ? JSON_LAST : 0);
@@ -16,7 +14,7 @@ void json_emit(struct json *json, const uint8_t *text, size_t len, uint64_t rune
 	if (!fault && json->sink)
 		fault = json->sink->text(json->context, json->token, flags, text, len, runes);
 	if (!fault && last && json->token == JSON_NAME)
-		fault = json_name_fault(json, json_names_end(&json->names));
+		fault = json_names_end(&json->names);
 	json->fault = (uint8_t)fault;
 }
 
@@ -113,8 +111,7 @@ static const uint8_t *plain(struct json *json, const uint8_t *p, const uint8_t *
 
 static const uint8_t *escape(struct json *json, const uint8_t *p)
 {
-	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-	const char *at;
+	const uint8_t *escaped;
 
 	if (*p == 'u') {
 		json->state = JSON_STRING_HEX;
@@ -122,28 +119,20 @@ static const uint8_t *escape(struct json *json, const uint8_t *p)
 		json->unit = 0;
 		return p + 1;
 	}
-	at = *p ? strchr(from, *p) : NULL;
-	if (!at) {
+	escaped = json_escaped(*p);
+	if (!escaped) {
 		json->fault = FAULT_BAD_JSON;
 		return p;
 	}
 	json->state = JSON_STRING_PLAIN;
-	json_emit(json, (const uint8_t *)&to[at - from], 1, 1, false);
+	json_emit(json, escaped, 1, 1, false);
 	return p + 1;
-}
-
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static const uint8_t *hex(struct json *json, const uint8_t *p)
 {
 	uint8_t bytes[UTF8_MAX];
-	int digit = hex_digit(*p);
+	int digit = json_hex_digit(*p);
 
 	if (digit < 0) {
 		json->fault = FAULT_BAD_JSON;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of JSON strings, for core/json.c alone: runs of plain text, escapes,
- * surrogates and UTF-8 that the input's cuts have split.
+ * The inside of JSON strings: runs of plain text, escapes, surrogates and UTF-8 that the
+ * input's cuts have split. What an escape spells is known to others; the rest is for
+ * core/json.c alone.
  */
 #ifndef SLUICE_CORE_JSON_STRING_H
 #define SLUICE_CORE_JSON_STRING_H
@@ -64,10 +65,22 @@ static inline const uint8_t *json_skip_plain(const uint8_t *p, const uint8_t *en
 	return p;
 }
 
-/* What a name's fault is to this scanner. */
-static inline enum fault json_name_fault(const struct json *json, enum fault fault)
+/* Value of a hex digit; -1: it is none. */
+static inline int json_hex_digit(uint8_t c)
 {
-	return fault == FAULT_DUPLICATE_KEY && json->lenient ? FAULT_NONE : fault;
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What c stands for behind a backslash, or NULL. */
+static inline const uint8_t *json_escaped(uint8_t c)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at = c ? strchr(from, c) : NULL;
+
+	return at ? (const uint8_t *)&to[at - from] : NULL;
 }
 
 /* Hands a piece of the token under way on, to the names where it is one and to the sink. */

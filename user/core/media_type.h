@@ -2,7 +2,8 @@
 /*
  * What a Content-Type (RFC 9110 8.3) says of a body: how its text is found, or
  * that it has none. Who says it is not trusted: a wrong label may cost its sender
- * a refusal, but never lets text pass that was not evaluated.
+ * a refusal, but never lets text pass that was not evaluated. Where it says text, or nothing,
+ * the literals of JSON in it are as well (extract_literals.h, with what that leaves open).
  */
 #ifndef SLUICE_CORE_MEDIA_TYPE_H
 #define SLUICE_CORE_MEDIA_TYPE_H

@@ -96,8 +96,7 @@ static int new_form(struct pipeline *p, const struct pipeline_reading *reading)
 {
 	static const char form_name[] = "form";
 	struct pipeline_http *http = p->http;
-	int r = extractor_init(&http->form, &reading->extract, &p->set,
-			       reading->flags & ~EXTRACTOR_ATTEMPT);
+	int r = extractor_init(&http->form, &reading->extract, &p->set, reading->flags);
 
 	if (r < 0)
 		return r;

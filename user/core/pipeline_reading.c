@@ -24,7 +24,7 @@ static void read_json(const struct pipeline_wanted *wanted, struct pipeline_read
 		reading->extract.kind = EXTRACT_AUTO;
 }
 
-/* Text as it stands; and as JSON, in case that is what it is after all. */
+/* Text as it stands; and its literals, in case it is JSON after all, or has some in it. */
 static void read_text(const struct pipeline_wanted *wanted, struct pipeline_reading *reading)
 {
 	reading->extract = (struct extract){

@@ -100,6 +100,23 @@ out:
 	return at;
 }
 
+uint64_t utf8_count(const uint8_t *text, size_t len)
+{
+	uint64_t runes = len, word;
+	size_t i = 0;
+
+	for (; i + sizeof(word) <= len; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		/* The high bit of each byte that has that and not the next. */
+		word &= ~word << 1 & HIGH_BITS;
+		if (word)
+			runes -= (word >> 7) * (HIGH_BITS >> 7) >> 56;
+	}
+	for (; i < len; i++)
+		runes -= (text[i] & 0xc0) == 0x80;
+	return runes;
+}
+
 unsigned int utf8_encode(uint32_t rune, uint8_t ret_bytes[UTF8_MAX])
 {
 	if (rune < 0x80) {

@@ -48,6 +48,9 @@ size_t utf8_ascii(const uint8_t *text, size_t len);
 /* Length of the well-formed text at the front, in whole runes; *ret_runes is their count. */
 size_t utf8_prefix(const uint8_t *text, size_t len, uint64_t *ret_runes);
 
+/* Runes of text that is well-formed. */
+uint64_t utf8_count(const uint8_t *text, size_t len);
+
 /* Writes a scalar value, or a surrogate as three bytes; returns the length. */
 unsigned int utf8_encode(uint32_t rune, uint8_t ret_bytes[UTF8_MAX]);
 
