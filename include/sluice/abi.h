@@ -248,7 +248,7 @@ enum sluice_counter {
 	SLUICE_COUNT_FENCE_SOCKET = 21,	  /* raw, ping, SCTP, MPTCP, UDP-Lite, DCCP at creation */
 	SLUICE_COUNT_FENCE_PROTOCOL = 22, /* the same at egress */
 	SLUICE_COUNT_FENCE_UNIX = 23,
-	SLUICE_COUNT_PACED = 24, /* a connect, or its SYN, past its cgroup's share */
+	SLUICE_COUNT_PACED = 24,	   /* a connect, or its SYN, past its cgroup's share */
 	SLUICE_COUNT_REFUSED_NO_PEER = 25, /* nobody listens at that address of the loopback */
 	_SLUICE_COUNTER_MAX = 26,
 };
