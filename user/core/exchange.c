@@ -224,6 +224,20 @@ enum fault exchanges_response(struct exchanges *x, struct session **ret_session,
 	return FAULT_NONE;
 }
 
+enum fault exchanges_whole(struct exchanges *x, enum session_track track,
+			   struct session **ret_session)
+{
+	struct http1_request request = {0};
+	enum fault fault;
+
+	if (track == SESSION_RESPONSE)
+		return exchanges_response(x, ret_session, &request);
+	fault = exchanges_request(x, ret_session);
+	if (!fault)
+		exchanges_request_head(x, &request);
+	return fault;
+}
+
 enum fault exchanges_response_end(struct exchanges *x, bool interim)
 {
 	struct exchange *exchange = oldest(x);

@@ -71,6 +71,12 @@ enum fault exchanges_request_end(struct exchanges *exchanges) must_check;
  */
 enum fault exchanges_response(struct exchanges *exchanges, struct session **ret_session,
 			      struct http1_request *ret_request) must_check;
+/*
+ * Where the protocol does not say what answers what, one exchange is all of the stream:
+ * begins its message of that track, the request first. Faults as above.
+ */
+enum fault exchanges_whole(struct exchanges *exchanges, enum session_track track,
+			   struct session **ret_session) must_check;
 /* It ended; interim: the answer itself is still to come. */
 enum fault exchanges_response_end(struct exchanges *exchanges, bool interim) must_check;
 

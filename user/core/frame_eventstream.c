@@ -136,22 +136,10 @@ static enum fault header(struct frame_eventstream *frame, uint8_t byte, struct p
 static enum fault text(struct frame_eventstream *frame, const uint8_t *data, size_t len,
 		       struct piece *piece)
 {
-	size_t at = 0;
+	size_t at;
 
 	len = MIN(len, (size_t)frame->text_left);
-	while (at < len) {
-		enum utf8_step step = utf8_push(&frame->utf8, data[at]);
-
-		if (step == UTF8_ILL)
-			break;
-		if (step == UTF8_DONE) {
-			frame->utf8.have = 0;
-		} else if (at + 1 == frame->text_left) {
-			frame->utf8.have--;
-			break;
-		}
-		at++;
-	}
+	at = utf8_take(&frame->utf8, data, len, len == frame->text_left);
 	if (!at)
 		return FAULT_BAD_UTF8;
 	emit(piece, PIECE_META, data, at);

@@ -254,22 +254,10 @@ static enum fault numbers(struct frame_h2 *frame, uint8_t byte, struct h2_piece 
 static enum fault opaque(struct frame_h2 *frame, const uint8_t *data, size_t len,
 			 struct h2_piece *piece)
 {
-	size_t at = 0;
+	size_t at;
 
 	len = MIN(len, (size_t)frame->left);
-	while (at < len) {
-		enum utf8_step step = utf8_push(&frame->utf8, data[at]);
-
-		if (step == UTF8_ILL)
-			break;
-		if (step == UTF8_DONE) {
-			frame->utf8.have = 0;
-		} else if (at + 1 == frame->left) {
-			frame->utf8.have--;
-			break;
-		}
-		at++;
-	}
+	at = utf8_take(&frame->utf8, data, len, len == frame->left);
 	if (!at)
 		return FAULT_BAD_FRAME;
 	emit(piece, PIECE_META, data, at);

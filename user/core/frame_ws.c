@@ -275,32 +275,6 @@ static enum fault code_byte(struct frame_ws *frame, uint8_t byte, struct piece *
 	return FAULT_NONE;
 }
 
-/* How much of it is UTF-8, or the beginning of it, behind what came before. */
-static size_t text_length(struct utf8 *utf8, const uint8_t *text, size_t len)
-{
-	uint64_t runes;
-	size_t at = 0;
-
-	while (at < len) {
-		size_t whole = utf8->have ? 0 : utf8_prefix(text + at, len - at, &runes);
-
-		at += whole;
-		if (whole)
-			continue;
-		switch (utf8_push(utf8, text[at])) {
-		case UTF8_ILL:
-			return at;
-		case UTF8_DONE:
-			utf8->have = 0;
-			break;
-		default:
-			break;
-		}
-		at++;
-	}
-	return at;
-}
-
 /* Hands on what may stand there of len (at least 1) bytes; *ret_len is how much that is. */
 static enum fault emit(struct frame_ws *frame, const uint8_t *data, size_t len, struct piece *piece,
 		       size_t *ret_len)
@@ -309,7 +283,7 @@ static enum fault emit(struct frame_ws *frame, const uint8_t *data, size_t len, 
 	size_t fits = len;
 
 	if (control ? frame->opcode == OPCODE_CLOSE : frame->text)
-		fits = text_length(&frame->utf8, data, len);
+		fits = utf8_take(&frame->utf8, data, len, false);
 	*ret_len = fits;
 	if (fits) {
 		piece->kind = control ? PIECE_META : PIECE_DATA;

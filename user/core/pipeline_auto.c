@@ -25,20 +25,6 @@ void pipeline_auto_free(struct pipeline *p)
 	p->automatic = NULL;
 }
 
-/* Where the protocol does not say what answers what, one exchange is all of the stream. */
-static enum fault whole_exchange(const struct pipeline_config *config, struct session **ret_session)
-{
-	struct http1_request request = {0};
-	enum fault fault;
-
-	if (config->track == SESSION_RESPONSE)
-		return exchanges_response(config->exchanges, ret_session, &request);
-	fault = exchanges_request(config->exchanges, ret_session);
-	if (!fault)
-		exchanges_request_head(config->exchanges, &request);
-	return fault;
-}
-
 /* The framing is known: the pipeline goes on as if it had been made with it. */
 static enum fault settle_on(struct pipeline *p, enum framing_kind kind)
 {
@@ -48,7 +34,7 @@ static enum fault settle_on(struct pipeline *p, enum framing_kind kind)
 
 	config.framing = (struct framing){.kind = kind};
 	if (kind != FRAMING_HTTP1)
-		fault = whole_exchange(&config, &config.session);
+		fault = exchanges_whole(config.exchanges, config.track, &config.session);
 	if (fault)
 		return fault;
 	if (config.track == SESSION_REQUEST)
@@ -56,7 +42,7 @@ static enum fault settle_on(struct pipeline *p, enum framing_kind kind)
 	pipeline_auto_free(p);
 	r = pipeline_set_framing(p, &config);
 	if (r < 0)
-		return r == -ENOMEM ? FAULT_NO_MEMORY : FAULT_ACCOUNTING;
+		return pipeline_fault_of(r);
 	p->received = 0;
 	return FAULT_NONE;
 }

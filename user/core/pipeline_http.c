@@ -105,6 +105,19 @@ static enum fault take_line(struct pipeline *p, const struct http1_piece *piece)
 	return fault;
 }
 
+enum fault pipeline_http_leave(struct pipeline *p, bool goes_on)
+{
+	struct exchanges *exchanges = p->http->exchanges;
+	enum fault fault = pipeline_hold_settle(&p->hold, &p->set);
+
+	if (!fault)
+		fault = pipeline_hold_end(&p->hold);
+	if (fault)
+		return fault;
+	return pipeline_http_is_request(p) ? exchanges_request_end(exchanges)
+					   : exchanges_response_end(exchanges, goes_on);
+}
+
 /* The message ends with the byte that was taken last. */
 enum fault pipeline_http_end_message(struct pipeline *p)
 {
@@ -126,14 +139,7 @@ enum fault pipeline_http_end_message(struct pipeline *p)
 	http->in_message = false;
 	if (!fault)
 		fault = pipeline_http_unit(p, unit);
-	if (!fault)
-		fault = pipeline_hold_settle(&p->hold, &p->set);
-	if (!fault)
-		fault = pipeline_hold_end(&p->hold);
-	if (fault)
-		return fault;
-	return pipeline_http_is_request(p) ? exchanges_request_end(http->exchanges)
-					   : exchanges_response_end(http->exchanges, goes_on);
+	return fault ? fault : pipeline_http_leave(p, goes_on);
 }
 
 static enum fault take_head(struct pipeline *p)

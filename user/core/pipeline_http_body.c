@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of HTTP messages: the part of pipeline_http.h that reads them. */
-#include <errno.h>
-
 #include "core/exchange.h"
 #include "core/pipeline_http_internal.h"
 
@@ -70,11 +68,6 @@ enum fault pipeline_http_unit(struct pipeline *p, struct pipeline_unit unit)
 	return pipeline_unit_end(p, &unit, mark_here(p));
 }
 
-static enum fault fault_of(int err)
-{
-	return err == -ENOMEM ? FAULT_NO_MEMORY : FAULT_ACCOUNTING;
-}
-
 bool pipeline_http_streams(const struct pipeline *p)
 {
 	const struct pipeline_http *http = p->http;
@@ -120,7 +113,7 @@ enum fault pipeline_http_begin_body(struct pipeline *p)
 	r = extractor_init(&p->extractor, &reading.extract, &p->set, reading.flags);
 	if (r < 0) {
 		http->in_body = false;
-		return fault_of(r);
+		return pipeline_fault_of(r);
 	}
 	if (reading.kind == BODY_FORM)
 		r = new_form(p, &reading);
@@ -135,7 +128,7 @@ enum fault pipeline_http_begin_body(struct pipeline *p)
 	p->body.form = reading.kind == BODY_FORM ? &http->form : NULL;
 	p->body.by_element = reading.by_element;
 	pipeline_body_init(&p->body);
-	return r < 0 ? fault_of(r) : FAULT_NONE;
+	return r < 0 ? pipeline_fault_of(r) : FAULT_NONE;
 }
 
 /* Bytes of the body as its reader sees them, where a unit may end with each. */

@@ -61,6 +61,12 @@ enum fault pipeline_http_follow(struct pipeline *p) must_check;
 /* The flow ended. */
 enum fault pipeline_http_end_websocket(struct pipeline *p) must_check;
 
+/*
+ * What this flow has of its exchange is all cleared, and has ended; goes_on: but for the
+ * answer itself. FAULT_ACCOUNTING.
+ */
+enum fault pipeline_http_leave(struct pipeline *p, bool goes_on) must_check;
+
 /* The message ends with the byte that was taken last. */
 enum fault pipeline_http_end_message(struct pipeline *p) must_check;
 

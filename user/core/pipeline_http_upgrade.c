@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows a head that gives the connection to another protocol. */
-#include <errno.h>
-
 #include "core/exchange.h"
 #include "core/pipeline_http_internal.h"
 
@@ -57,7 +55,7 @@ static enum fault begin_messages(struct pipeline *p, const struct http1_websocke
 		r = new_codec(p, websocket);
 	}
 	if (r < 0)
-		return r == -ENOMEM ? FAULT_NO_MEMORY : FAULT_ACCOUNTING;
+		return pipeline_fault_of(r);
 	p->body.kind = BODY_PIECES;
 	pipeline_body_init(&p->body);
 	if (!pipeline_http_is_request(p))
@@ -99,15 +97,7 @@ enum fault pipeline_http_upgrade(struct pipeline *p)
 
 enum fault pipeline_http_end_websocket(struct pipeline *p)
 {
-	struct pipeline_http *http = p->http;
 	enum fault fault = pipeline_body_end(&p->body);
 
-	if (!fault)
-		fault = pipeline_hold_settle(&p->hold, &p->set);
-	if (!fault)
-		fault = pipeline_hold_end(&p->hold);
-	if (fault)
-		return fault;
-	return pipeline_http_is_request(p) ? exchanges_request_end(http->exchanges)
-					   : exchanges_response_end(http->exchanges, false);
+	return fault ? fault : pipeline_http_leave(p, false);
 }

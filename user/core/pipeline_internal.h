@@ -3,6 +3,7 @@
 #ifndef SLUICE_CORE_PIPELINE_INTERNAL_H
 #define SLUICE_CORE_PIPELINE_INTERNAL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,12 @@ struct pipeline {
 	struct pipeline_hold hold;
 	const struct terms **terms;
 };
+
+/* What a part that could not be made makes of the flow. */
+static inline enum fault pipeline_fault_of(int err)
+{
+	return err == -ENOMEM ? FAULT_NO_MEMORY : FAULT_ACCOUNTING;
+}
 
 /*
  * A unit ends at unit->end, with all its text in the channels; its start and rune_end

@@ -100,6 +100,35 @@ out:
 	return at;
 }
 
+size_t utf8_take(struct utf8 *utf8, const uint8_t *text, size_t len, bool last)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		uint64_t runes;
+		size_t whole = utf8->have ? 0 : utf8_prefix(text + at, len - at, &runes);
+
+		at += whole;
+		if (at == len)
+			break;
+		switch (utf8_push(utf8, text[at])) {
+		case UTF8_ILL:
+			return at;
+		case UTF8_DONE:
+			utf8->have = 0;
+			break;
+		default:
+			if (!last || at + 1 < len)
+				break;
+			/* It is not taken, and may be looked at again. */
+			utf8->have--;
+			return at;
+		}
+		at++;
+	}
+	return at;
+}
+
 uint64_t utf8_count(const uint8_t *text, size_t len)
 {
 	uint64_t runes = len, word;

@@ -51,6 +51,13 @@ size_t utf8_prefix(const uint8_t *text, size_t len, uint64_t *ret_runes);
 /* Runes of text that is well-formed. */
 uint64_t utf8_count(const uint8_t *text, size_t len);
 
+/*
+ * Takes text that has to be well-formed, in pieces: returns how many of len bytes it took,
+ * all of them but from the one on that shows that it is not. last: the text ends with
+ * them, inside a rune it may not.
+ */
+size_t utf8_take(struct utf8 *utf8, const uint8_t *text, size_t len, bool last);
+
 /* Writes a scalar value, or a surrogate as three bytes; returns the length. */
 unsigned int utf8_encode(uint32_t rune, uint8_t ret_bytes[UTF8_MAX]);
 

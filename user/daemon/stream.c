@@ -181,16 +181,13 @@ static int new_exchanges(struct stream *stream)
 	return exchanges_new(&config, &stream->exchanges);
 }
 
-/* Where the protocol does not say what answers what, one exchange is all of the stream. */
+/* Both messages of the one exchange. */
 static int begin_exchange(struct stream *stream, struct session **ret_session)
 {
-	struct http1_request request = {0};
-	enum fault fault = exchanges_request(stream->exchanges, ret_session);
+	enum fault fault = exchanges_whole(stream->exchanges, SESSION_REQUEST, ret_session);
 
-	if (!fault) {
-		exchanges_request_head(stream->exchanges, &request);
-		fault = exchanges_response(stream->exchanges, ret_session, &request);
-	}
+	if (!fault)
+		fault = exchanges_whole(stream->exchanges, SESSION_RESPONSE, ret_session);
 	if (fault)
 		return fault == FAULT_NO_MEMORY ? -ENOMEM : -EINVAL;
 	return 0;
