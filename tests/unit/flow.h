@@ -113,6 +113,14 @@ void flow_assert_points(const struct flow *flow, const struct flow *every);
 void flow_run_splits(const struct flow_config *config, const void *data, size_t len,
 		     struct flow *ret_flow);
 
+/* The same of a text; asserts with what it ends, and how much of it is released. */
+void flow_run_to(const struct flow_config *config, const char *data, enum fault fault,
+		 uint64_t released, struct flow *ret_flow);
+void flow_ends(const struct flow_config *config, const char *data, enum fault fault,
+	       uint64_t released);
+/* Without a fault, and all of it. */
+void flow_clean(const struct flow_config *config, const char *data);
+
 /* The same with so many random cuts. */
 void flow_run_random(const struct flow_config *config, const void *data, size_t len,
 		     unsigned int seed, unsigned int rounds, struct flow *ret_flow);

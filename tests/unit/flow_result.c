@@ -123,3 +123,25 @@ void flow_assert_same(const struct flow *a, const struct flow *b)
 		assert_memory_equal(a->channels[i].text, b->channels[i].text, a->channels[i].len);
 	}
 }
+
+void flow_run_to(const struct flow_config *config, const char *data, enum fault fault,
+		 uint64_t released, struct flow *ret_flow)
+{
+	flow_run_splits(config, data, strlen(data), ret_flow);
+	assert_string_equal(fault_name(ret_flow->fault), fault_name(fault));
+	assert_int_equal(ret_flow->released, released);
+}
+
+void flow_ends(const struct flow_config *config, const char *data, enum fault fault,
+	       uint64_t released)
+{
+	struct flow flow;
+
+	flow_run_to(config, data, fault, released, &flow);
+	flow_done(&flow);
+}
+
+void flow_clean(const struct flow_config *config, const char *data)
+{
+	flow_ends(config, data, FAULT_NONE, strlen(data));
+}

@@ -39,31 +39,9 @@ static const struct flow_config requests = {
 	.request = true,
 };
 
-static void run(const struct flow_config *config, const char *data, enum fault fault,
-		uint64_t released, struct flow *ret_flow)
-{
-	flow_run_splits(config, data, strlen(data), ret_flow);
-	assert_string_equal(fault_name(ret_flow->fault), fault_name(fault));
-	assert_int_equal(ret_flow->released, released);
-}
-
-static void ends(const struct flow_config *config, const char *data, enum fault fault,
-		 uint64_t released)
-{
-	struct flow flow;
-
-	run(config, data, fault, released, &flow);
-	flow_done(&flow);
-}
-
-static void clean(const struct flow_config *config, const char *data)
-{
-	ends(config, data, FAULT_NONE, strlen(data));
-}
-
 static void denied(const struct flow_config *config, const char *data, uint64_t released)
 {
-	ends(config, data, FAULT_BLOCKED, released);
+	flow_ends(config, data, FAULT_BLOCKED, released);
 }
 
 /* After every byte up to and with that many: so much is released, a refusal goes there. */
@@ -82,7 +60,7 @@ static void a_plain_message_leaves_whole(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&responses, data, FAULT_NONE, LEN(data), &flow);
+	flow_run_to(&responses, data, FAULT_NONE, LEN(data), &flow);
 	stays(&flow, 0, LEN(data) - 1, 0, REFUSAL_MESSAGE);
 	stays(&flow, LEN(data), LEN(data), LEN(data), REFUSAL_MESSAGE);
 	assert_int_equal(flow_at(&flow, 0)->partial, 0);
@@ -96,14 +74,15 @@ static void a_plain_message_leaves_whole(void **state)
 	assert_int_equal(flow.session_count, 1);
 	assert_int_equal(flow.sessions[0].end, SESSION_COMPLETE_END);
 	flow_done(&flow);
-	run(&responses, JSON "Content-Length: 12\r\n\r\n{\"a\":\"bomb\"}", FAULT_BLOCKED, 0, &flow);
+	flow_run_to(&responses, JSON "Content-Length: 12\r\n\r\n{\"a\":\"bomb\"}", FAULT_BLOCKED, 0,
+		    &flow);
 	assert_int_equal(flow.sessions[0].end, SESSION_DENIED_END);
 	flow_done(&flow);
-	run(&responses, JSON CHUNKED "\r\n7\r\n{\"a\":\"b\r\n5\r\nomb\"}\r\n" LAST, FAULT_BLOCKED,
-	    0, &flow);
+	flow_run_to(&responses, JSON CHUNKED "\r\n7\r\n{\"a\":\"b\r\n5\r\nomb\"}\r\n" LAST,
+		    FAULT_BLOCKED, 0, &flow);
 	flow_done(&flow);
-	run(&responses, OK CHUNKED "\r\n2\r\nbo\r\n2\r\nx!\r\n" LAST, FAULT_NONE,
-	    LEN(OK CHUNKED "\r\n2\r\nbo\r\n2\r\nx!\r\n" LAST), &flow);
+	flow_run_to(&responses, OK CHUNKED "\r\n2\r\nbo\r\n2\r\nx!\r\n" LAST, FAULT_NONE,
+		    LEN(OK CHUNKED "\r\n2\r\nbo\r\n2\r\nx!\r\n" LAST), &flow);
 	assert_string_equal(flow_payloads(&flow), "box!|");
 	flow_done(&flow);
 }
@@ -117,7 +96,7 @@ static void events_leave_one_by_one(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&responses, data, FAULT_NONE, LEN(data), &flow);
+	flow_run_to(&responses, data, FAULT_NONE, LEN(data), &flow);
 	stays(&flow, 0, head - 1, 0, REFUSAL_MESSAGE);
 	/* The size of a chunk waits for what it holds. */
 	stays(&flow, head, at + 8, head, REFUSAL_CHUNKS);
@@ -155,7 +134,7 @@ static void chunks_do_not_respect_events(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&responses, data, FAULT_NONE, LEN(data), &flow);
+	flow_run_to(&responses, data, FAULT_NONE, LEN(data), &flow);
 	stays(&flow, LEN(STREAM), cut - 1, LEN(STREAM), REFUSAL_CHUNKS);
 	stays(&flow, cut, end - 1, cut, REFUSAL_CHUNK);
 	assert_int_equal(flow_at(&flow, cut)->mark.left, 1);
@@ -174,7 +153,7 @@ static void events_by_length_and_until_the_end(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&responses, length, FAULT_NONE, LEN(length), &flow);
+	flow_run_to(&responses, length, FAULT_NONE, LEN(length), &flow);
 	stays(&flow, head, head + 8, head, REFUSAL_LENGTH);
 	assert_int_equal(flow_at(&flow, head)->mark.left, 18);
 	stays(&flow, head + 9, head + 17, head + 9, REFUSAL_LENGTH);
@@ -182,14 +161,14 @@ static void events_by_length_and_until_the_end(void **state)
 	stays(&flow, head + 18, head + 18, head + 18, REFUSAL_MESSAGE);
 	flow_done(&flow);
 	head = LEN(SSE "\r\n");
-	run(&responses, close, FAULT_NONE, LEN(close), &flow);
+	flow_run_to(&responses, close, FAULT_NONE, LEN(close), &flow);
 	stays(&flow, head, head + 8, head, REFUSAL_PLAIN);
 	stays(&flow, head + 18, head + 18, head + 18, REFUSAL_PLAIN);
 	assert_int_equal(flow.sessions[0].end, SESSION_COMPLETE_END);
 	flow_done(&flow);
-	ends(&responses, SSE "\r\ndata: 1\n\ndata: 2\n", FAULT_TRUNCATED, head + 9);
-	ends(&responses, SSE "Content-Length: 8\r\n\r\ndata: 1\n", FAULT_TRUNCATED,
-	     LEN(SSE "Content-Length: 8\r\n\r\n"));
+	flow_ends(&responses, SSE "\r\ndata: 1\n\ndata: 2\n", FAULT_TRUNCATED, head + 9);
+	flow_ends(&responses, SSE "Content-Length: 8\r\n\r\ndata: 1\n", FAULT_TRUNCATED,
+		  LEN(SSE "Content-Length: 8\r\n\r\n"));
 }
 
 static void lines_leave_one_by_one(void **state)
@@ -199,7 +178,7 @@ static void lines_leave_one_by_one(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&responses, data, FAULT_NONE, LEN(data), &flow);
+	flow_run_to(&responses, data, FAULT_NONE, LEN(data), &flow);
 	stays(&flow, head, head + 5, head, REFUSAL_CHUNKS);
 	stays(&flow, head + 6, head + 9, head + 6, REFUSAL_CHUNK);
 	assert_int_equal(flow_at(&flow, head + 6)->mark.form, REFUSAL_FORM_LINES);
@@ -216,8 +195,8 @@ static void nothing_leaves_behind_a_deny(void **state)
 	size_t at = LEN(STREAM "16\r\ndata: 1\n\n");
 
 	(void)state;
-	run(&responses, STREAM "16\r\ndata: 1\n\ndata:  bomb \n\r\n" LAST OK "\r\n", FAULT_BLOCKED,
-	    at, &flow);
+	flow_run_to(&responses, STREAM "16\r\ndata: 1\n\ndata:  bomb \n\r\n" LAST OK "\r\n",
+		    FAULT_BLOCKED, at, &flow);
 	assert_int_equal(flow.sessions[0].end, SESSION_DENIED_END);
 	assert_int_equal(flow.points[flow.point_count - 1].mark.place, REFUSAL_CHUNK);
 	assert_int_equal(flow.points[flow.point_count - 1].mark.left, 13);
@@ -253,10 +232,11 @@ static void every_line_is_text(void **state)
 		denied(&responses, heads[i], 0);
 	denied(&responses, trailer, whole);
 	denied(&responses, extension, whole);
-	ends(&responses, OK "X: \xff\r\nContent-Length: 0\r\n\r\n", FAULT_BAD_UTF8, 0);
-	ends(&responses, STREAM "9\r\ndata: 1\n\n\r\n0\r\nX: \xff\r\n\r\n", FAULT_BAD_UTF8, whole);
+	flow_ends(&responses, OK "X: \xff\r\nContent-Length: 0\r\n\r\n", FAULT_BAD_UTF8, 0);
+	flow_ends(&responses, STREAM "9\r\ndata: 1\n\n\r\n0\r\nX: \xff\r\n\r\n", FAULT_BAD_UTF8,
+		  whole);
 	/* Lines are texts of their own. */
-	clean(&responses, OK "X: bo\r\nmb: x\r\nContent-Length: 0\r\n\r\n");
+	flow_clean(&responses, OK "X: bo\r\nmb: x\r\nContent-Length: 0\r\n\r\n");
 }
 
 static void a_target_is_read_as_its_server_reads_it(void **state)
@@ -267,8 +247,8 @@ static void a_target_is_read_as_its_server_reads_it(void **state)
 	denied(&requests, "GET /a?q=bomb HTTP/1.1\r\nHost: a\r\n\r\n", 0);
 	denied(&requests, "GET /a?q=bo%6Db HTTP/1.1\r\nHost: a\r\n\r\n", 0);
 	denied(&requests, "GET /%62%6f%6d%62 HTTP/1.1\r\nHost: a\r\n\r\n", 0);
-	clean(&requests, "GET /bo%2Fmb HTTP/1.1\r\nHost: a\r\n\r\n");
-	ends(&requests, "GET /%ff HTTP/1.1\r\nHost: a\r\n\r\n", FAULT_BAD_UTF8, 0);
+	flow_clean(&requests, "GET /bo%2Fmb HTTP/1.1\r\nHost: a\r\n\r\n");
+	flow_ends(&requests, "GET /%ff HTTP/1.1\r\nHost: a\r\n\r\n", FAULT_BAD_UTF8, 0);
 	config.terms[0][0] = "a bomb";
 	denied(&config, "GET /?q=a+bomb HTTP/1.1\r\nHost: a\r\n\r\n", 0);
 	denied(&config, "GET /?q=a%20bomb HTTP/1.1\r\nHost: a\r\n\r\n", 0);
@@ -285,7 +265,7 @@ static void body(const struct flow_config *config, const char *type, const char 
 	int len = snprintf(data, sizeof(data), POST "%sContent-Length: %zu\r\n\r\n%s", type,
 			   strlen(text), text);
 
-	ends(config, data, fault, fault ? 0 : (uint64_t)len);
+	flow_ends(config, data, fault, fault ? 0 : (uint64_t)len);
 }
 
 static void requests_are_read_by_what_they_are(void **state)
@@ -320,15 +300,15 @@ static void a_head_that_its_body_waits_for_leaves_first(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&requests, POST "Expect: 100-continue\r\nContent-Length: 4\r\n\r\nbomb", FAULT_BLOCKED,
-	    LEN(head), &flow);
+	flow_run_to(&requests, POST "Expect: 100-continue\r\nContent-Length: 4\r\n\r\nbomb",
+		    FAULT_BLOCKED, LEN(head), &flow);
 	assert_int_equal(flow_at(&flow, LEN(head) - 1)->released, 0);
 	assert_int_equal(flow_at(&flow, LEN(head))->released, LEN(head));
 	assert_int_equal(flow_at(&flow, LEN(head) + 1)->released, LEN(head));
 	flow_done(&flow);
 	denied(&requests, POST "Expect: 100-continue\r\nX: bomb\r\nContent-Length: 4\r\n\r\n", 0);
-	run(&requests, POST "Expect: 100-continue\r\nContent-Length: 4\r\n\r\nfine", FAULT_NONE,
-	    LEN(head) + 4, &flow);
+	flow_run_to(&requests, POST "Expect: 100-continue\r\nContent-Length: 4\r\n\r\nfine",
+		    FAULT_NONE, LEN(head) + 4, &flow);
 	assert_int_equal(flow.units, 2);
 	assert_int_equal(flow.messages, 1);
 	flow_done(&flow);
@@ -340,16 +320,17 @@ static void requests_one_behind_the_other(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&requests, "GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /bomb HTTP/1.1\r\nHost: a\r\n\r\n",
-	    FAULT_BLOCKED, LEN(first), &flow);
+	flow_run_to(&requests,
+		    "GET / HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /bomb HTTP/1.1\r\nHost: a\r\n\r\n",
+		    FAULT_BLOCKED, LEN(first), &flow);
 	assert_string_equal(flow.starts, "GET / HTTP/1.1\n");
 	assert_int_equal(flow.session_count, 2);
 	/* The first was never answered. */
 	assert_int_equal(flow.sessions[0].end, SESSION_FAILED_END);
 	assert_int_equal(flow.sessions[1].end, SESSION_DENIED_END);
 	flow_done(&flow);
-	ends(&requests, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n", FAULT_TRUNCATED,
-	     LEN(first));
+	flow_ends(&requests, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n", FAULT_TRUNCATED,
+		  LEN(first));
 }
 
 static void opaque_bodies_are_refused_or_released_unread(void **state)
@@ -359,9 +340,9 @@ static void opaque_bodies_are_refused_or_released_unread(void **state)
 	struct flow flow;
 
 	(void)state;
-	ends(&responses, PNG "\r\n\x89PNG", FAULT_OPAQUE_BODY, 0);
+	flow_ends(&responses, PNG "\r\n\x89PNG", FAULT_OPAQUE_BODY, 0);
 	config.release_opaque = config.unread = true;
-	run(&config, PNG "\r\n\x89PNG", FAULT_NONE, LEN(PNG "\r\n") + 4, &flow);
+	flow_run_to(&config, PNG "\r\n\x89PNG", FAULT_NONE, LEN(PNG "\r\n") + 4, &flow);
 	assert_int_equal(flow_at(&flow, LEN(PNG "\r\n"))->released, LEN(PNG "\r\n"));
 	assert_int_equal(flow_at(&flow, LEN(PNG "\r\n") + 1)->released, LEN(PNG "\r\n") + 1);
 	/* Nothing can be said inside. */
@@ -399,10 +380,10 @@ static void faults_of_framing_release_nothing_of_their_message(void **state)
 		char data[256];
 
 		config.request_count = 1;
-		ends(&config, bad[i].data, bad[i].fault, 0);
+		flow_ends(&config, bad[i].data, bad[i].fault, 0);
 		config.request_count = 2;
 		snprintf(data, sizeof(data), "%s%s", before, bad[i].data);
-		ends(&config, data, bad[i].fault, LEN(before));
+		flow_ends(&config, data, bad[i].fault, LEN(before));
 	}
 }
 
@@ -412,13 +393,13 @@ static void a_body_has_a_limit(void **state)
 
 	(void)state;
 	config.max_message = 4;
-	clean(&config, OK "Content-Length: 4\r\n\r\n1234");
-	ends(&config, OK "Content-Length: 5\r\n\r\n12345", FAULT_TOO_LARGE, 0);
-	clean(&config, OK CHUNKED "\r\n3\r\n123\r\n1\r\n4\r\n" LAST);
-	ends(&config, OK CHUNKED "\r\n3\r\n123\r\n2\r\n45\r\n" LAST, FAULT_TOO_LARGE, 0);
-	clean(&config, STREAM "b\r\ndata: 1234\n\r\n1\r\n\n\r\n" LAST);
-	ends(&config, STREAM "c\r\ndata: 12345\n\r\n1\r\n\n\r\n" LAST, FAULT_TOO_LARGE,
-	     LEN(STREAM));
+	flow_clean(&config, OK "Content-Length: 4\r\n\r\n1234");
+	flow_ends(&config, OK "Content-Length: 5\r\n\r\n12345", FAULT_TOO_LARGE, 0);
+	flow_clean(&config, OK CHUNKED "\r\n3\r\n123\r\n1\r\n4\r\n" LAST);
+	flow_ends(&config, OK CHUNKED "\r\n3\r\n123\r\n2\r\n45\r\n" LAST, FAULT_TOO_LARGE, 0);
+	flow_clean(&config, STREAM "b\r\ndata: 1234\n\r\n1\r\n\n\r\n" LAST);
+	flow_ends(&config, STREAM "c\r\ndata: 12345\n\r\n1\r\n\n\r\n" LAST, FAULT_TOO_LARGE,
+		  LEN(STREAM));
 }
 
 static void without_tasks_bodies_are_forwarded_as_they_come(void **state)
@@ -431,14 +412,14 @@ static void without_tasks_bodies_are_forwarded_as_they_come(void **state)
 	(void)state;
 	config.terms[0][0] = NULL;
 	config.no_text = config.unread = true;
-	run(&config, data, FAULT_NONE, LEN(data), &flow);
+	flow_run_to(&config, data, FAULT_NONE, LEN(data), &flow);
 	for (size_t i = head; i <= LEN(data); i++)
 		assert_int_equal(flow_at(&flow, i)->released, i);
 	assert_int_equal(flow_at(&flow, head - 1)->released, 0);
 	assert_int_equal(flow.session_count, 0);
 	flow_done(&flow);
-	ends(&config, OK "A: b\n\r\n", FAULT_BARE_LF, 0);
-	clean(&config, STREAM "e\r\ndata: {\"bomb\n\n\r\n" LAST);
+	flow_ends(&config, OK "A: b\n\r\n", FAULT_BARE_LF, 0);
+	flow_clean(&config, STREAM "e\r\ndata: {\"bomb\n\n\r\n" LAST);
 }
 
 static void any_allocation_may_fail(void **state)

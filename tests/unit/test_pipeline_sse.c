@@ -38,28 +38,6 @@ static const struct flow_config openai = {
 	.terms = {{"bomb"}},
 };
 
-static void run(const struct flow_config *config, const char *data, enum fault fault,
-		uint64_t released, struct flow *ret_flow)
-{
-	flow_run_splits(config, data, strlen(data), ret_flow);
-	assert_string_equal(fault_name(ret_flow->fault), fault_name(fault));
-	assert_int_equal(ret_flow->released, released);
-}
-
-static void ends(const struct flow_config *config, const char *data, enum fault fault,
-		 uint64_t released)
-{
-	struct flow flow;
-
-	run(config, data, fault, released, &flow);
-	flow_done(&flow);
-}
-
-static void clean(const struct flow_config *config, const char *data)
-{
-	ends(config, data, FAULT_NONE, strlen(data));
-}
-
 static void payloads_are_what_a_reader_sees(void **state)
 {
 	static const char data[] =
@@ -67,7 +45,7 @@ static void payloads_are_what_a_reader_sees(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&events, data, FAULT_NONE, sizeof(data) - 1, &flow);
+	flow_run_to(&events, data, FAULT_NONE, sizeof(data) - 1, &flow);
 	assert_string_equal(flow_payloads(&flow), "one|two\n 2||x|");
 	assert_int_equal(flow.messages, 4);
 	assert_string_equal(flow_text(&flow, "meta"), ":cid: 7");
@@ -79,7 +57,7 @@ static void a_block_leaves_with_the_line_that_ends_it(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&events, ": hello\n\ndata: x\n\ndata: y\n", FAULT_TRUNCATED, 18, &flow);
+	flow_run_to(&events, ": hello\n\ndata: x\n\ndata: y\n", FAULT_TRUNCATED, 18, &flow);
 	assert_int_equal(flow_at(&flow, 8)->released, 0);
 	assert_int_equal(flow_at(&flow, 9)->released, 9);
 	assert_int_equal(flow_at(&flow, 17)->released, 9);
@@ -99,7 +77,7 @@ static void a_cr_ends_a_block_and_its_lf_follows(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&events, "data: x\r\n\r\ndata: y\r\r", FAULT_NONE, 20, &flow);
+	flow_run_to(&events, "data: x\r\n\r\ndata: y\r\r", FAULT_NONE, 20, &flow);
 	assert_int_equal(flow_at(&flow, 9)->released, 0);
 	assert_int_equal(flow_at(&flow, 10)->released, 10);
 	assert_int_equal(flow_at(&flow, 11)->released, 11);
@@ -110,17 +88,17 @@ static void a_cr_ends_a_block_and_its_lf_follows(void **state)
 	assert_false(flow.unit[2].tail);
 	flow_done(&flow);
 	/* Withheld with the block that it belongs to. */
-	ends(&joined, "data: bo\r\n\r\ndata: x\r\n\r\ndata: bo\r\n\r\ndata: mb\r\n\r\n",
-	     FAULT_BLOCKED, 23);
+	flow_ends(&joined, "data: bo\r\n\r\ndata: x\r\n\r\ndata: bo\r\n\r\ndata: mb\r\n\r\n",
+		  FAULT_BLOCKED, 23);
 }
 
 static void an_open_block_is_held(void **state)
 {
 	(void)state;
-	ends(&events, "data: x\n", FAULT_TRUNCATED, 0);
-	ends(&events, "data: x\n\n: ", FAULT_TRUNCATED, 9);
-	ends(&events, "d", FAULT_TRUNCATED, 0);
-	ends(&events, "", FAULT_NONE, 0);
+	flow_ends(&events, "data: x\n", FAULT_TRUNCATED, 0);
+	flow_ends(&events, "data: x\n\n: ", FAULT_TRUNCATED, 9);
+	flow_ends(&events, "d", FAULT_TRUNCATED, 0);
+	flow_ends(&events, "", FAULT_NONE, 0);
 }
 
 static void a_mark_is_told_first(void **state)
@@ -128,10 +106,10 @@ static void a_mark_is_told_first(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&events,
-	    "\xef\xbb\xbf"
-	    "data: x\n\n",
-	    FAULT_NONE, 12, &flow);
+	flow_run_to(&events,
+		    "\xef\xbb\xbf"
+		    "data: x\n\n",
+		    FAULT_NONE, 12, &flow);
 	assert_string_equal(flow_payloads(&flow), "x|");
 	assert_int_equal(flow_at(&flow, 3)->partial, 0);
 	flow_done(&flow);
@@ -150,12 +128,12 @@ static void everything_but_grammar_is_text(void **state)
 		char data[128];
 
 		snprintf(data, sizeof(data), "data: ok\n\n%s", denied[i]);
-		ends(&events, data, FAULT_BLOCKED, 10);
+		flow_ends(&events, data, FAULT_BLOCKED, 10);
 	}
 	/* Over two lines of a payload there is an LF in between; over two blocks, with unit, nothing. */
-	clean(&events, "data: bo\ndata: mb\n\n");
-	clean(&events, "data: bo\n\ndata: mb\n\n");
-	clean(&events, ": bo\n\n: mb\n\n");
+	flow_clean(&events, "data: bo\ndata: mb\n\n");
+	flow_clean(&events, "data: bo\n\ndata: mb\n\n");
+	flow_clean(&events, ": bo\n\n: mb\n\n");
 }
 
 static void lines_that_some_take_for_data(void **state)
@@ -187,31 +165,32 @@ static void lines_that_some_take_for_data(void **state)
 		char data[128];
 
 		snprintf(data, sizeof(data), "data: ok\n\n%s", refused[i]);
-		ends(&events, data, FAULT_BAD_FRAME, 10);
+		flow_ends(&events, data, FAULT_BAD_FRAME, 10);
 	}
-	clean(&events, ": data: x\n:{}\n\ndatabase: x\n\ndat: x\n\nid: {}\xe2\x80\xaa"
-		       "data: \xc2\x86\n\n");
+	flow_clean(&events, ": data: x\n:{}\n\ndatabase: x\n\ndat: x\n\nid: {}\xe2\x80\xaa"
+			    "data: \xc2\x86\n\n");
 }
 
 static void a_term_over_blocks(void **state)
 {
 	(void)state;
-	ends(&joined, "data: a\n\ndata: bo\n\n: c\n\ndata: mb\n\n", FAULT_BLOCKED, 9);
-	clean(&joined, "data: bo\n\n: c\n\ndata: x\n\n");
+	flow_ends(&joined, "data: a\n\ndata: bo\n\n: c\n\ndata: mb\n\n", FAULT_BLOCKED, 9);
+	flow_clean(&joined, "data: bo\n\n: c\n\ndata: x\n\n");
 	/* What waits for more text holds what follows it. */
-	ends(&joined, "data: bo\n\n: c\n\nda", FAULT_TRUNCATED, 0);
+	flow_ends(&joined, "data: bo\n\n: c\n\nda", FAULT_TRUNCATED, 0);
 }
 
 static void ill_formed_text_fails_closed(void **state)
 {
 	(void)state;
-	ends(&events, "data: x\n\ndata: \xff\n\n", FAULT_BAD_UTF8, 9);
-	ends(&events, "data: x\n\n: \xed\xa0\x80\n\n", FAULT_BAD_UTF8, 9);
-	ends(&events, "data: x\n\nid: \xc3\ndata: \xa9\n\n", FAULT_BAD_UTF8, 9);
-	ends(&openai, DELTA("x") "data: {\"a\":\"\xc3\"}\n\n", FAULT_BAD_UTF8, strlen(DELTA("x")));
-	ends(&openai, DELTA("x") "data: {\"a\":\n\n", FAULT_BAD_JSON, strlen(DELTA("x")));
-	ends(&openai, DELTA("x") "data: {\"a\":1,\"a\":2}\n\n", FAULT_DUPLICATE_KEY,
-	     strlen(DELTA("x")));
+	flow_ends(&events, "data: x\n\ndata: \xff\n\n", FAULT_BAD_UTF8, 9);
+	flow_ends(&events, "data: x\n\n: \xed\xa0\x80\n\n", FAULT_BAD_UTF8, 9);
+	flow_ends(&events, "data: x\n\nid: \xc3\ndata: \xa9\n\n", FAULT_BAD_UTF8, 9);
+	flow_ends(&openai, DELTA("x") "data: {\"a\":\"\xc3\"}\n\n", FAULT_BAD_UTF8,
+		  strlen(DELTA("x")));
+	flow_ends(&openai, DELTA("x") "data: {\"a\":\n\n", FAULT_BAD_JSON, strlen(DELTA("x")));
+	flow_ends(&openai, DELTA("x") "data: {\"a\":1,\"a\":2}\n\n", FAULT_DUPLICATE_KEY,
+		  strlen(DELTA("x")));
 }
 
 static void a_refusal_would_go_behind_the_last_block(void **state)
@@ -220,7 +199,7 @@ static void a_refusal_would_go_behind_the_last_block(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&joined, data, FAULT_BLOCKED, 24, &flow);
+	flow_run_to(&joined, data, FAULT_BLOCKED, 24, &flow);
 	for (size_t i = 0; i < sizeof(data) - 1; i++) {
 		assert_int_equal(flow_at(&flow, i)->mark.place, REFUSAL_PLAIN);
 		assert_int_equal(flow_at(&flow, i)->mark.form, REFUSAL_FORM_SSE);
@@ -235,18 +214,19 @@ static void deltas_join_and_the_rest_does_not(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&openai, DELTA("mail ") DELTA("bo") ": keep-alive\n\n" DELTA("mb") FINISH DONE,
-	    FAULT_BLOCKED, sizeof(head) - 1, &flow);
+	flow_run_to(&openai, DELTA("mail ") DELTA("bo") ": keep-alive\n\n" DELTA("mb") FINISH DONE,
+		    FAULT_BLOCKED, sizeof(head) - 1, &flow);
 	assert_false(flow.complete);
 	flow_done(&flow);
-	run(&openai, DELTA("bo") "data: {\"id\":\"mb\"}\n\n" DELTA("x") FINISH DONE, FAULT_NONE,
-	    strlen(DELTA("bo") "data: {\"id\":\"mb\"}\n\n" DELTA("x") FINISH DONE), &flow);
+	flow_run_to(&openai, DELTA("bo") "data: {\"id\":\"mb\"}\n\n" DELTA("x") FINISH DONE,
+		    FAULT_NONE,
+		    strlen(DELTA("bo") "data: {\"id\":\"mb\"}\n\n" DELTA("x") FINISH DONE), &flow);
 	assert_true(flow.complete);
 	assert_string_equal(flow_text(&flow, "c0.content"), "box");
 	flow_done(&flow);
 	/* Halves of a pair, over events. */
-	run(&openai, DELTA("\\ud83d") DELTA("\\ude00") FINISH DONE, FAULT_NONE,
-	    strlen(DELTA("\\ud83d") DELTA("\\ude00") FINISH DONE), &flow);
+	flow_run_to(&openai, DELTA("\\ud83d") DELTA("\\ude00") FINISH DONE, FAULT_NONE,
+		    strlen(DELTA("\\ud83d") DELTA("\\ude00") FINISH DONE), &flow);
 	assert_string_equal(flow_text(&flow, "c0.content"), "\xf0\x9f\x98\x80");
 	flow_done(&flow);
 }
@@ -260,14 +240,15 @@ static void a_tool_call_leaves_when_it_is_complete(void **state)
 	struct flow flow;
 
 	(void)state;
-	run(&openai, data, FAULT_NONE, sizeof(data) - 1, &flow);
+	flow_run_to(&openai, data, FAULT_NONE, sizeof(data) - 1, &flow);
 	assert_int_equal(flow_at(&flow, call)->released, call);
 	for (size_t i = call; i <= finish; i++)
 		assert_int_equal(flow_at(&flow, i)->released, call);
 	assert_int_equal(flow_at(&flow, finished)->released, finished);
 	flow_done(&flow);
-	ends(&openai, DELTA("ok") ARGUMENTS("bo") ARGUMENTS("mb") FINISH DONE, FAULT_BLOCKED, call);
-	ends(&openai, DELTA("ok") ARGUMENTS("x") ": c\n", FAULT_TRUNCATED, call);
+	flow_ends(&openai, DELTA("ok") ARGUMENTS("bo") ARGUMENTS("mb") FINISH DONE, FAULT_BLOCKED,
+		  call);
+	flow_ends(&openai, DELTA("ok") ARGUMENTS("x") ": c\n", FAULT_TRUNCATED, call);
 }
 
 static void the_end_is_the_end(void **state)
@@ -275,13 +256,14 @@ static void the_end_is_the_end(void **state)
 	struct flow flow;
 
 	(void)state;
-	ends(&openai, DELTA("x") DONE DELTA("y"), FAULT_PROTOCOL, strlen(DELTA("x") DONE));
-	run(&openai, DELTA("say [DONE] twice") FINISH, FAULT_NONE,
-	    strlen(DELTA("say [DONE] twice") FINISH), &flow);
+	flow_ends(&openai, DELTA("x") DONE DELTA("y"), FAULT_PROTOCOL, strlen(DELTA("x") DONE));
+	flow_run_to(&openai, DELTA("say [DONE] twice") FINISH, FAULT_NONE,
+		    strlen(DELTA("say [DONE] twice") FINISH), &flow);
 	flow_done(&flow);
-	clean(&openai, DELTA("x") DONE ": c\n\n");
+	flow_clean(&openai, DELTA("x") DONE ": c\n\n");
 	/* A text that waits does not wait any longer. */
-	run(&openai, DELTA("bo") DONE ":", FAULT_TRUNCATED, strlen(DELTA("bo") DONE), &flow);
+	flow_run_to(&openai, DELTA("bo") DONE ":", FAULT_TRUNCATED, strlen(DELTA("bo") DONE),
+		    &flow);
 	flow_done(&flow);
 }
 
@@ -291,13 +273,13 @@ static void a_payload_and_a_block_have_limits(void **state)
 
 	(void)state;
 	config.max_message = 4;
-	clean(&config, "data: 1234\n\ndata: 1\ndata: 34\n\n");
-	ends(&config, "data: 1234\n\ndata: 12345\n\n", FAULT_TOO_LARGE, 12);
-	ends(&config, "data: 1234\n\ndata: 1\ndata: 345\n\n", FAULT_TOO_LARGE, 12);
+	flow_clean(&config, "data: 1234\n\ndata: 1\ndata: 34\n\n");
+	flow_ends(&config, "data: 1234\n\ndata: 12345\n\n", FAULT_TOO_LARGE, 12);
+	flow_ends(&config, "data: 1234\n\ndata: 1\ndata: 345\n\n", FAULT_TOO_LARGE, 12);
 	config = joined;
 	config.max_pending_units = 2;
-	ends(&config, "data: b\n\n: c\n\ndata: x\n\n", FAULT_NONE, 23);
-	ends(&config, "data: b\n\n: c\n\n: d\n\ndata: x\n\n", FAULT_TOO_LARGE, 0);
+	flow_ends(&config, "data: b\n\n: c\n\ndata: x\n\n", FAULT_NONE, 23);
+	flow_ends(&config, "data: b\n\n: c\n\n: d\n\ndata: x\n\n", FAULT_TOO_LARGE, 0);
 }
 
 /* A block may be as long as it likes in comments, up to a point. */
@@ -329,8 +311,8 @@ static void without_tasks_blocks_leave_as_they_are_whole(void **state)
 	(void)state;
 	config.terms[0][0] = NULL;
 	config.no_text = true;
-	ends(&config, DELTA("bomb") ARGUMENTS("x") "data: {", FAULT_TRUNCATED,
-	     strlen(DELTA("bomb") ARGUMENTS("x")));
+	flow_ends(&config, DELTA("bomb") ARGUMENTS("x") "data: {", FAULT_TRUNCATED,
+		  strlen(DELTA("bomb") ARGUMENTS("x")));
 }
 
 static void tls_is_not_text(void **state)
@@ -343,9 +325,9 @@ static void tls_is_not_text(void **state)
 
 		config.framing.kind = kinds[i];
 		config.extract.kind = EXTRACT_AUTO;
-		ends(&config, "\x16\x03\x01\x02", FAULT_TLS_UNMEDIATED, 0);
-		ends(&config, "\n\x16\x03",
-		     kinds[i] == FRAMING_SSE ? FAULT_TRUNCATED : FAULT_BAD_JSON, 1);
+		flow_ends(&config, "\x16\x03\x01\x02", FAULT_TLS_UNMEDIATED, 0);
+		flow_ends(&config, "\n\x16\x03",
+			  kinds[i] == FRAMING_SSE ? FAULT_TRUNCATED : FAULT_BAD_JSON, 1);
 	}
 }
 
