@@ -13,64 +13,22 @@
 
 #include "base/macros.h"
 #include "core/session.h"
+#include "unit/accounts.h"
 
-static const char *const three[] = {"t0", "t1", "t2"};
+static const char unsupported[] = "host_error:streaming_unsupported";
 
 static struct session *make(enum session_level level, uint64_t start, size_t request_tasks,
 			    size_t response_tasks)
 {
-	struct session_config config = {
-		.level = level,
-		.start = {start, start},
-		.tasks = {three, three},
-		.task_count = {request_tasks, response_tasks},
-	};
-	struct session *session = NULL;
-
-	assert_int_equal(session_new(&config, &session), SESSION_OK);
-	return session;
+	return accounts_new((struct accounts){.level = level,
+					      .start = start,
+					      .request_tasks = request_tasks,
+					      .response_tasks = response_tasks});
 }
-
-static void observe(struct session *session, enum session_track track, uint64_t runes)
-{
-	uint64_t received;
-
-	assert_int_equal(session_observe(session, track, runes, &received), SESSION_OK);
-}
-
-static struct session_state get(const struct session *session)
-{
-	struct session_state state;
-
-	session_get(session, &state);
-	return state;
-}
-
-static void assert_failed(struct session *session, enum session_result error, const char *reason)
-{
-	struct session_state state = get(session);
-	uint64_t value = 77;
-
-	assert_int_equal(state.end, SESSION_FAILED_END);
-	assert_int_equal(state.error, error);
-	assert_string_equal(session_reason(&state), reason);
-	assert_false(state.track[SESSION_REQUEST].has_release);
-	assert_false(state.track[SESSION_RESPONSE].has_release);
-	assert_int_equal(session_advance(session, SESSION_RESPONSE, &value), 0);
-	assert_int_equal(session_observe(session, SESSION_RESPONSE, 1, &value), SESSION_CLOSED);
-	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 0, 1, SESSION_DENIED),
-			 SESSION_CLOSED);
-	assert_int_equal(session_finish(session), SESSION_CLOSED);
-	assert_int_equal(session_end_of_payloads(session), SESSION_OK);
-	assert_int_equal(value, 77);
-	assert_int_equal(get(session).error, error);
-	assert_true(session_free(session));
-}
-
-static const char unsupported[] = "host_error:streaming_unsupported";
 
 static void new_refuses_what_cannot_be_accounted(void **state)
 {
+	static const char *const one[] = {"t0"};
 	struct session_config config = {.level = SESSION_BLOCKING};
 	struct session *session = NULL;
 
@@ -78,7 +36,7 @@ static void new_refuses_what_cannot_be_accounted(void **state)
 	assert_int_equal(session_new(&config, &session), SESSION_NO_TRACKS_MEDIATED);
 	config.start[SESSION_REQUEST] = SESSION_RUNES_MAX + 1ull;
 	assert_int_equal(session_new(&config, &session), SESSION_NO_TRACKS_MEDIATED);
-	config.tasks[SESSION_RESPONSE] = three;
+	config.tasks[SESSION_RESPONSE] = one;
 	config.task_count[SESSION_RESPONSE] = 1;
 	assert_int_equal(session_new(&config, &session), SESSION_OFFSET_OVERFLOW);
 	config.start[SESSION_REQUEST] = UINT64_MAX;
@@ -115,7 +73,7 @@ static void new_takes_tasks_up_to_the_cap(void **state)
 			    "n1023");
 	assert_null(session_task_name(session, SESSION_REQUEST, SESSION_TASKS_MAX));
 	assert_null(session_task_name(session, SESSION_REQUEST, -1));
-	observe(session, SESSION_RESPONSE, 5);
+	accounts_observe(session, SESSION_RESPONSE, 5);
 	for (int i = 0; i < (int)SESSION_TASKS_MAX; i++) {
 		assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 0);
 		assert_int_equal(
@@ -141,7 +99,7 @@ static void new_counts_a_repeated_task_once(void **state)
 
 	(void)state;
 	assert_int_equal(session_new(&config, &session), SESSION_OK);
-	observe(session, SESSION_REQUEST, 2);
+	accounts_observe(session, SESSION_REQUEST, 2);
 	assert_int_equal(session_outcome(session, SESSION_REQUEST, 0, 0, 2, SESSION_CLEARED),
 			 SESSION_OK);
 	assert_int_equal(session_outcome(session, SESSION_REQUEST, 1, 0, 2, SESSION_CLEARED),
@@ -158,18 +116,18 @@ static void the_watermark_is_the_slowest_task(void **state)
 	uint64_t mark = 0;
 
 	(void)state;
-	observe(session, SESSION_RESPONSE, 10);
+	accounts_observe(session, SESSION_RESPONSE, 10);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 7, 17, SESSION_CLEARED),
 			 SESSION_OK);
 	assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 0);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 1, 7, 9, SESSION_CLEARED),
 			 SESSION_OK);
-	assert_int_equal(get(session).track[SESSION_RESPONSE].release, 7);
+	assert_int_equal(accounts_state(session).track[SESSION_RESPONSE].release, 7);
 	assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 1);
 	assert_int_equal(mark, 9);
 	assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 0);
-	assert_int_equal(get(session).track[SESSION_RESPONSE].release, 9);
-	assert_int_equal(get(session).track[SESSION_RESPONSE].pending, 8);
+	assert_int_equal(accounts_state(session).track[SESSION_RESPONSE].release, 9);
+	assert_int_equal(accounts_state(session).track[SESSION_RESPONSE].pending, 8);
 	/* Overlap moves the frontier; a span below it changes nothing. */
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 1, 8, 12, SESSION_CLEARED),
 			 SESSION_OK);
@@ -188,20 +146,20 @@ static void observing_fails_closed(void **state)
 	(void)state;
 	session = make(SESSION_BLOCKING, 0, 0, 1);
 	assert_int_equal(session_observe(session, SESSION_REQUEST, 0, &received), SESSION_NO_TASKS);
-	assert_failed(session, SESSION_NO_TASKS, unsupported);
+	accounts_failed(session, SESSION_NO_TASKS, unsupported);
 
 	session = make(SESSION_BLOCKING, 0, 1, 1);
 	assert_int_equal(session_end_of_payloads(session), SESSION_OK);
 	assert_int_equal(session_observe(session, SESSION_REQUEST, 0, &received),
 			 SESSION_PAYLOADS_CLOSED);
-	assert_failed(session, SESSION_PAYLOADS_CLOSED, unsupported);
+	accounts_failed(session, SESSION_PAYLOADS_CLOSED, unsupported);
 
 	/* Both hold: the closed payloads are looked at first. */
 	session = make(SESSION_BLOCKING, 0, 0, 1);
 	assert_int_equal(session_end_of_payloads(session), SESSION_OK);
 	assert_int_equal(session_observe(session, SESSION_REQUEST, 0, &received),
 			 SESSION_PAYLOADS_CLOSED);
-	assert_failed(session, SESSION_PAYLOADS_CLOSED, unsupported);
+	accounts_failed(session, SESSION_PAYLOADS_CLOSED, unsupported);
 	assert_int_equal(received, 3);
 }
 
@@ -214,10 +172,11 @@ static void the_ceiling_never_wraps(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(excess); i++) {
 		session = make(SESSION_BLOCKING, 0, 1, 1);
-		observe(session, SESSION_RESPONSE, SESSION_RUNES_MAX - 5);
-		observe(session, SESSION_RESPONSE, 5);
-		observe(session, SESSION_RESPONSE, 0);
-		assert_int_equal(get(session).track[SESSION_RESPONSE].received, SESSION_RUNES_MAX);
+		accounts_observe(session, SESSION_RESPONSE, SESSION_RUNES_MAX - 5);
+		accounts_observe(session, SESSION_RESPONSE, 5);
+		accounts_observe(session, SESSION_RESPONSE, 0);
+		assert_int_equal(accounts_state(session).track[SESSION_RESPONSE].received,
+				 SESSION_RUNES_MAX);
 		assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 0, SESSION_RUNES_MAX,
 						 SESSION_CLEARED),
 				 SESSION_OK);
@@ -225,8 +184,9 @@ static void the_ceiling_never_wraps(void **state)
 		assert_int_equal(received, SESSION_RUNES_MAX);
 		assert_int_equal(session_observe(session, SESSION_RESPONSE, excess[i], &received),
 				 SESSION_OFFSET_OVERFLOW);
-		assert_int_equal(get(session).track[SESSION_RESPONSE].received, SESSION_RUNES_MAX);
-		assert_failed(session, SESSION_OFFSET_OVERFLOW, unsupported);
+		assert_int_equal(accounts_state(session).track[SESSION_RESPONSE].received,
+				 SESSION_RUNES_MAX);
+		accounts_failed(session, SESSION_OFFSET_OVERFLOW, unsupported);
 	}
 }
 
@@ -236,7 +196,7 @@ static void a_span_that_cannot_be_built_changes_nothing(void **state)
 	const uint64_t past = SESSION_RUNES_MAX + 1ull;
 
 	(void)state;
-	observe(session, SESSION_RESPONSE, 4);
+	accounts_observe(session, SESSION_RESPONSE, 4);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 2, 2, SESSION_DENIED),
 			 SESSION_EMPTY_SPAN);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, -1, 3, 2, SESSION_DENIED),
@@ -249,12 +209,12 @@ static void a_span_that_cannot_be_built_changes_nothing(void **state)
 	assert_int_equal(
 		session_outcome(session, SESSION_RESPONSE, 0, 0, UINT64_MAX, SESSION_DENIED),
 		SESSION_SPAN_OVERFLOW);
-	assert_int_equal(get(session).end, SESSION_OPEN);
+	assert_int_equal(accounts_state(session).end, SESSION_OPEN);
 	session_fail(session, SESSION_DISCONNECTED);
 	/* Looked at even before the end. */
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 2, 2, SESSION_DENIED),
 			 SESSION_EMPTY_SPAN);
-	assert_failed(session, SESSION_DISCONNECTED, unsupported);
+	accounts_failed(session, SESSION_DISCONNECTED, unsupported);
 }
 
 static void a_wrong_outcome_fails_closed(void **state)
@@ -280,14 +240,14 @@ static void a_wrong_outcome_fails_closed(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct session *session = make(SESSION_BLOCKING, 0, 0, 1);
 
-		observe(session, SESSION_RESPONSE, 10);
+		accounts_observe(session, SESSION_RESPONSE, 10);
 		assert_int_equal(
 			session_outcome(session, SESSION_RESPONSE, 0, 0, 4, SESSION_CLEARED),
 			SESSION_OK);
 		assert_int_equal(session_outcome(session, SESSION_RESPONSE, rows[i].task,
 						 rows[i].start, rows[i].end, rows[i].outcome),
 				 rows[i].error);
-		assert_failed(session, rows[i].error, unsupported);
+		accounts_failed(session, rows[i].error, unsupported);
 	}
 }
 
@@ -296,10 +256,10 @@ static void a_malformed_verdict_has_its_own_reason(void **state)
 	struct session *session = make(SESSION_BLOCKING, 0, 0, 1);
 
 	(void)state;
-	observe(session, SESSION_RESPONSE, 1);
+	accounts_observe(session, SESSION_RESPONSE, 1);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 0, 1, _SESSION_OUTCOME_MAX),
 			 SESSION_VERDICT_INVALID);
-	assert_failed(session, SESSION_VERDICT_INVALID, "host_error:verdict_invalid");
+	accounts_failed(session, SESSION_VERDICT_INVALID, "host_error:verdict_invalid");
 }
 
 static void a_denial_is_terminal_also_below_the_frontier(void **state)
@@ -309,7 +269,7 @@ static void a_denial_is_terminal_also_below_the_frontier(void **state)
 	uint64_t mark;
 
 	(void)state;
-	observe(session, SESSION_RESPONSE, 10);
+	accounts_observe(session, SESSION_RESPONSE, 10);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 1, 0, 8, SESSION_CLEARED),
 			 SESSION_OK);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 0, 8, SESSION_CLEARED),
@@ -317,7 +277,7 @@ static void a_denial_is_terminal_also_below_the_frontier(void **state)
 	assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 1);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 1, 2, 5, SESSION_DENIED),
 			 SESSION_OK);
-	end = get(session);
+	end = accounts_state(session);
 	assert_int_equal(end.end, SESSION_DENIED_END);
 	assert_null(session_reason(&end));
 	assert_int_equal(end.ended_track, SESSION_RESPONSE);
@@ -329,7 +289,7 @@ static void a_denial_is_terminal_also_below_the_frontier(void **state)
 	assert_false(end.track[SESSION_RESPONSE].has_release);
 	session_fail(session, SESSION_OPERATOR);
 	assert_int_equal(session_finish(session), SESSION_CLOSED);
-	assert_int_equal(get(session).end, SESSION_DENIED_END);
+	assert_int_equal(accounts_state(session).end, SESSION_DENIED_END);
 	assert_true(session_free(session));
 }
 
@@ -344,7 +304,7 @@ static void a_transform_needs_an_unreleased_track(void **state)
 		{SESSION_BLOCKING, 0, false, true},    {SESSION_COMPLETE, 0, false, true},
 		{SESSION_DEFERRED, 0, false, false},   {SESSION_BLOCKING, 0, true, false},
 		{SESSION_COMPLETE, 0, true, false},    {SESSION_BLOCKING, 3, false, false},
-		{_SESSION_LEVEL_MAX, 0, false, false},
+		{_SESSION_LEVEL_MAX, 0, false, false}, {256, 0, false, false},
 	};
 
 	(void)state;
@@ -353,8 +313,8 @@ static void a_transform_needs_an_unreleased_track(void **state)
 		uint64_t end = rows[i].start + 10, mark;
 		enum session_result result;
 
-		observe(session, SESSION_RESPONSE, 10);
-		observe(session, SESSION_REQUEST, 10);
+		accounts_observe(session, SESSION_RESPONSE, 10);
+		accounts_observe(session, SESSION_REQUEST, 10);
 		/* What the other track released is of no matter. */
 		assert_int_equal(session_outcome(session, SESSION_REQUEST, 0, rows[i].start, end,
 						 SESSION_CLEARED),
@@ -369,11 +329,11 @@ static void a_transform_needs_an_unreleased_track(void **state)
 					 SESSION_TRANSFORMED);
 		if (!rows[i].allowed) {
 			assert_int_equal(result, SESSION_TRANSFORM_TOO_LATE);
-			assert_failed(session, SESSION_TRANSFORM_TOO_LATE, unsupported);
+			accounts_failed(session, SESSION_TRANSFORM_TOO_LATE, unsupported);
 			continue;
 		}
 		assert_int_equal(result, SESSION_OK);
-		assert_int_equal(get(session).end, SESSION_REWRITTEN_END);
+		assert_int_equal(accounts_state(session).end, SESSION_REWRITTEN_END);
 		assert_true(session_free(session));
 	}
 }
@@ -385,20 +345,20 @@ static void finishing_needs_every_rune_cleared(void **state)
 	uint64_t mark;
 
 	(void)state;
-	observe(session, SESSION_REQUEST, 3);
-	observe(session, SESSION_RESPONSE, 3);
+	accounts_observe(session, SESSION_REQUEST, 3);
+	accounts_observe(session, SESSION_RESPONSE, 3);
 	assert_int_equal(session_outcome(session, SESSION_REQUEST, 0, 0, 3, SESSION_CLEARED),
 			 SESSION_OK);
 	assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, 0, 2, SESSION_CLEARED),
 			 SESSION_OK);
 	assert_int_equal(session_finish(session), SESSION_UNCLEARED_RESIDUE);
-	assert_int_equal(get(session).track[SESSION_REQUEST].confirmed, 0);
-	assert_failed(session, SESSION_UNCLEARED_RESIDUE, unsupported);
+	assert_int_equal(accounts_state(session).track[SESSION_REQUEST].confirmed, 0);
+	accounts_failed(session, SESSION_UNCLEARED_RESIDUE, unsupported);
 
 	session = make(SESSION_BLOCKING, 5, 0, 1);
 	assert_int_equal(session_end_of_payloads(session), SESSION_OK);
 	assert_int_equal(session_finish(session), SESSION_OK);
-	end = get(session);
+	end = accounts_state(session);
 	assert_int_equal(end.end, SESSION_COMPLETE_END);
 	assert_null(session_reason(&end));
 	assert_int_equal(end.track[SESSION_RESPONSE].confirmed, 5);
@@ -430,7 +390,7 @@ static void failing_from_outside_keeps_the_first_reason(void **state)
 
 		session_fail(session, rows[i].error);
 		session_fail(session, SESSION_NO_MEMORY);
-		assert_failed(session, rows[i].error, rows[i].reason);
+		accounts_failed(session, rows[i].error, rows[i].reason);
 	}
 }
 
