@@ -63,10 +63,13 @@ static void on_start(void *context, const uint8_t *line, size_t len)
 	fuzz_memory_enter();
 }
 
-static void on_session_end(void *context, const struct session_state *state)
+static void on_session_end(void *context, uint64_t number, const struct session *session,
+			   const struct session_state *state)
 {
 	struct fuzz_stream *stream = context;
 
+	(void)number;
+	(void)session;
 	fuzz_memory_leave();
 	fuzz_check(state->end != SESSION_OPEN);
 	stream->sessions =

@@ -40,7 +40,7 @@ static void make(struct fuzz_terms *set)
 			count++;
 		fuzz_check(terms_new(set->words[i], count, set->fold[i], &bad, &terms) == 0);
 		set->names[i] = names[i];
-		set->tasks[i] = (struct pipeline_task){names[i], terms};
+		set->tasks[i] = (struct pipeline_task){.name = names[i], .terms = terms};
 	}
 }
 

@@ -12,13 +12,16 @@
 
 #include "core/terms.h"
 
-static const char *const names[] = {"t0"};
+static const char *const names[] = {"t0"}, *const output_names[] = {"o0"};
 
-static void on_end(void *context, const struct session_state *state)
+static void on_end(void *context, uint64_t number, const struct session *session,
+		   const struct session_state *state)
 {
 	struct duplex *duplex = context;
 
 	assert_true(duplex->count < DUPLEX_SESSIONS_MAX);
+	assert_int_equal(number, duplex->count);
+	assert_non_null(session);
 	duplex->ended[duplex->count++] = *state;
 }
 
@@ -45,10 +48,15 @@ static void on_text(void *context, const char *channel, const uint8_t *text, siz
 	add_text(at, text, len);
 }
 
-static void make_exchanges(bool tasks, struct duplex *duplex)
+static void make_exchanges(const struct duplex_config *duplex_config, bool tasks,
+			   struct duplex *duplex)
 {
 	const struct exchanges_config config = {
-		.session = {.tasks = {names, names}, .task_count = {tasks, tasks}},
+		.session = {.level = duplex_config->level,
+			    .tasks = {names, names},
+			    .task_count = {tasks, tasks},
+			    .output_tasks = output_names,
+			    .output_count = duplex_config->output != NULL},
 		.on_end = on_end,
 		.context = duplex,
 	};
@@ -65,6 +73,7 @@ void duplex_make(const struct duplex_config *config, struct duplex *ret_duplex)
 		.extract = config->extract,
 		.max_message = config->max_message ? config->max_message : 1 << 20,
 		.max_pending_units = 64,
+		.level = config->level,
 		.release_opaque = config->release_opaque,
 		.tasks = &task,
 	};
@@ -75,13 +84,18 @@ void duplex_make(const struct duplex_config *config, struct duplex *ret_duplex)
 		terms++;
 	if (terms)
 		assert_int_equal(terms_new(config->terms, terms, 0, &bad, &duplex->terms), 0);
-	make_exchanges(terms > 0, duplex);
+	if (config->output)
+		assert_int_equal(terms_new(&config->output, 1, 0, &bad, &duplex->output), 0);
+	duplex->watcher = (struct pipeline_task){output_names[0], duplex->output, .output = true};
+	make_exchanges(config, terms > 0, duplex);
 	task.terms = duplex->terms;
 	pipeline.task_count = terms ? 1 : 0;
 	pipeline.on_text = terms && !config->no_text ? on_text : NULL;
 	pipeline.exchanges = duplex->exchanges;
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
 		pipeline.track = (enum session_track)track;
+		pipeline.watchers = &duplex->watcher;
+		pipeline.watcher_count = config->output && track == SESSION_RESPONSE;
 		pipeline.context = &duplex->texts[track];
 		assert_int_equal(pipeline_new(&pipeline, &duplex->flows[track]), 0);
 	}
@@ -95,6 +109,7 @@ void duplex_done(struct duplex *duplex)
 	}
 	exchanges_free(duplex->exchanges);
 	terms_free(duplex->terms);
+	terms_free(duplex->output);
 }
 
 /* A copy of exactly its size, so that reading past it is seen. */

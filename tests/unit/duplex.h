@@ -26,6 +26,8 @@ struct duplex_config {
 	struct extract extract;
 	const char
 		*terms[8]; /* of the one task on both tracks; none: no track has tasks, or text */
+	enum session_level level;
+	const char *output; /* of the one task of `output`, o0; NULL: there is none */
 	bool release_opaque, no_text;
 	uint64_t max_message; /* 0: 1 MiB */
 };
@@ -49,7 +51,8 @@ struct duplex_text {
 
 /* What came of it. */
 struct duplex {
-	struct terms *terms;
+	struct terms *terms, *output;
+	struct pipeline_task watcher;
 	struct exchanges *exchanges;
 	struct pipeline *flows[_SESSION_TRACK_MAX];
 	uint64_t fed[_SESSION_TRACK_MAX], released[_SESSION_TRACK_MAX];

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "core/session.h"
-#include "core/terms.h"
 #include "core/utf8.h"
 #include "unit/allocation.h"
+#include "unit/flow_tasks.h"
 
 /* Above this many bytes pairs of cuts would take too long. */
 #define PAIRS_MAX 48u
@@ -67,7 +67,8 @@ static void on_unit(void *context, const struct pipeline_unit *unit)
 	flow->unit[flow->units++] = *unit;
 }
 
-static void on_session_end(void *context, const struct session_state *state)
+static void on_session_end(void *context, uint64_t number, const struct session *ended,
+			   const struct session_state *state)
 {
 	struct flow *flow = context;
 	struct flow_session *session = &flow->sessions[flow->session_count];
@@ -76,13 +77,31 @@ static void on_session_end(void *context, const struct session_state *state)
 	/* Only the track of the flow has tasks. */
 	if (!track->received)
 		track = &state->track[SESSION_RESPONSE];
+	assert_non_null(ended);
+	assert_int_equal(number, flow->session_count);
 	assert_true(flow->session_count < FLOW_SESSIONS_MAX);
 	flow->session_count++;
 	*session = (struct flow_session){
 		.end = (int)state->end,
+		.output = state->ended_output,
 		.received = track->received,
 		.confirmed = track->confirmed,
 	};
+}
+
+static void on_finding(void *context, const struct pipeline_finding *finding)
+{
+	struct flow *flow = context;
+	struct flow_finding *at = &flow->findings[flow->finding_count];
+
+	assert_true(flow->finding_count < FLOW_FINDINGS_MAX);
+	flow->finding_count++;
+	*at = (struct flow_finding){
+		.rule = finding->rule,
+		.start = finding->start,
+		.end = finding->end,
+	};
+	snprintf(at->task, sizeof(at->task), "%s", finding->task->name);
 }
 
 static void on_text(void *context, const char *channel, const uint8_t *text, size_t len)
@@ -189,7 +208,8 @@ static void take_result(const struct pipeline *pipeline, struct flow *flow)
 	flow->released = pipeline_released(pipeline);
 	flow->runes = pipeline_runes(pipeline);
 	flow->complete = pipeline_complete(pipeline);
-	assert_int_equal(denial != NULL, flow->fault == FAULT_BLOCKED);
+	assert_int_equal(denial != NULL,
+			 flow->fault == FAULT_BLOCKED || flow->fault == FAULT_OUTPUT_DENIED);
 	if (denial) {
 		flow->denial = *denial;
 		snprintf(flow->task, sizeof(flow->task), "%s", denial->task);
@@ -197,79 +217,13 @@ static void take_result(const struct pipeline *pipeline, struct flow *flow)
 	}
 }
 
-/* What all runs of one configuration share. */
-struct prepared {
-	const struct flow_config *config;
-	struct terms *terms[FLOW_TASKS_MAX];
-	struct pipeline_task tasks[FLOW_TASKS_MAX];
-	size_t count;
-};
-
-static struct prepared prepare(const struct flow_config *config)
-{
-	static const char *const names[FLOW_TASKS_MAX] = {"t0", "t1", "t2"};
-	struct prepared prepared = {.config = config};
-	size_t bad;
-
-	for (size_t i = 0; i < FLOW_TASKS_MAX && config->terms[i][0]; i++) {
-		size_t n = 0;
-
-		while (n < 8 && config->terms[i][n])
-			n++;
-		assert_int_equal(
-			terms_new(config->terms[i], n, config->fold[i], &bad, &prepared.terms[i]),
-			0);
-		prepared.tasks[i] = (struct pipeline_task){names[i], prepared.terms[i]};
-		prepared.count++;
-	}
-	return prepared;
-}
-
-static void unprepare(struct prepared *prepared)
-{
-	for (size_t i = 0; i < prepared->count; i++)
-		terms_free(prepared->terms[i]);
-}
-
-static struct session_config session_config(const struct flow_config *config,
-					    const struct prepared *prepared, const char **names)
-{
-	enum session_track track = config->request ? SESSION_REQUEST : SESSION_RESPONSE;
-	struct session_config session = {0};
-
-	for (size_t i = 0; i < prepared->count; i++)
-		names[i] = prepared->tasks[i].name;
-	session.start[track] = config->start;
-	session.tasks[track] = names;
-	session.task_count[track] = prepared->count;
-	return session;
-}
-
-/* Without its sessions and observers. */
-static struct pipeline_config configure(const struct prepared *prepared)
-{
-	const struct flow_config *config = prepared->config;
-
-	return (struct pipeline_config){
-		.framing = config->framing,
-		.extract = config->extract,
-		.max_message = config->max_message ? config->max_message : 1 << 20,
-		.max_pending_units = config->max_pending_units ? config->max_pending_units : 1024,
-		.track = config->request ? SESSION_REQUEST : SESSION_RESPONSE,
-		.release_opaque = config->release_opaque,
-		.tasks = prepared->tasks,
-		.task_count = prepared->count,
-	};
-}
-
 static struct session *make_session(const struct flow_config *config,
-				    const struct prepared *prepared)
+				    const struct flow_tasks *prepared)
 {
-	const char *names[FLOW_TASKS_MAX];
-	struct session_config session = session_config(config, prepared, names);
+	struct session_config session = flow_tasks_session(prepared);
 	struct session *made = NULL;
 
-	if (prepared->count)
+	if (prepared->count || config->other_track)
 		assert_int_equal(session_new(&session, &made), SESSION_OK);
 	return made;
 }
@@ -282,9 +236,12 @@ static void settle(const struct flow_config *config, struct session *session, st
 	if (!session)
 		return;
 	(void)session_end_of_payloads(session);
+	for (int task = 0; !flow->fault && session_output_name(session, task); task++)
+		assert_int_equal(session_output(session, task, SESSION_CLEARED), SESSION_OK);
 	if (!flow->fault)
 		(void)!session_finish(session);
 	session_get(session, &state);
+	flow->session_output = state.ended_output;
 	flow->confirmed =
 		state.track[config->request ? SESSION_REQUEST : SESSION_RESPONSE].confirmed;
 	flow->session_end = (int)state.end;
@@ -310,7 +267,7 @@ static enum fault make_exchanges(const struct flow_config *config,
 	return fault;
 }
 
-static void run_pipeline(const struct prepared *prepared, const struct pipeline_config *config,
+static void run_pipeline(const struct flow_tasks *prepared, const struct pipeline_config *config,
 			 const void *data, size_t len, const size_t *cuts, size_t cut_count,
 			 struct flow *flow)
 {
@@ -322,22 +279,22 @@ static void run_pipeline(const struct prepared *prepared, const struct pipeline_
 	pipeline_free(pipeline);
 }
 
-static void run(const struct prepared *prepared, const void *data, size_t len, const size_t *cuts,
+static void run(const struct flow_tasks *prepared, const void *data, size_t len, const size_t *cuts,
 		size_t cut_count, struct flow *ret_flow)
 {
 	const struct flow_config *config = prepared->config;
-	const char *names[FLOW_TASKS_MAX];
 	const struct exchanges_config exchanges = {
-		.session = session_config(config, prepared, names),
+		.session = flow_tasks_session(prepared),
 		.on_end = on_session_end,
 		.context = ret_flow,
 	};
-	struct pipeline_config pipeline_config = configure(prepared);
+	struct pipeline_config pipeline_config = flow_tasks_pipeline(prepared);
 
 	pipeline_config.on_unit = on_unit;
 	pipeline_config.on_text = config->no_text ? NULL : on_text;
 	pipeline_config.on_payload = on_payload;
 	pipeline_config.on_start = on_start;
+	pipeline_config.on_finding = on_finding;
 	pipeline_config.context = ret_flow;
 	*ret_flow = (struct flow){.twice = config->twice, .unread = config->unread};
 	ret_flow->starts = strdup("");
@@ -357,18 +314,17 @@ static void run(const struct prepared *prepared, const void *data, size_t len, c
 void flow_run(const struct flow_config *config, const void *data, size_t len, const size_t *cuts,
 	      size_t cut_count, struct flow *ret_flow)
 {
-	struct prepared prepared = prepare(config);
+	struct flow_tasks prepared = flow_tasks_make(config);
 
 	run(&prepared, data, len, cuts, cut_count, ret_flow);
-	unprepare(&prepared);
+	flow_tasks_done(&prepared);
 }
 
-static enum fault run_failing(const struct prepared *prepared, struct pipeline_config *config,
+static enum fault run_failing(const struct flow_tasks *prepared, struct pipeline_config *config,
 			      const uint8_t *data, size_t len, uint64_t *ret_released)
 {
-	const char *names[FLOW_TASKS_MAX];
 	const struct exchanges_config exchanges = {
-		.session = session_config(prepared->config, prepared, names),
+		.session = flow_tasks_session(prepared),
 	};
 	struct pipeline *pipeline = NULL;
 	enum fault fault = FAULT_NONE;
@@ -391,8 +347,8 @@ static enum fault run_failing(const struct prepared *prepared, struct pipeline_c
 enum fault flow_run_failing(const struct flow_config *config, const void *data, size_t len,
 			    unsigned long n, uint64_t *ret_released)
 {
-	struct prepared prepared = prepare(config);
-	struct pipeline_config pipeline = configure(&prepared);
+	struct flow_tasks prepared = flow_tasks_make(config);
+	struct pipeline_config pipeline = flow_tasks_pipeline(&prepared);
 	enum fault fault;
 
 	allocation_fail_at(n);
@@ -401,7 +357,7 @@ enum fault flow_run_failing(const struct flow_config *config, const void *data, 
 		session_fail(pipeline.session, SESSION_DISCONNECTED);
 	(void)session_free(pipeline.session);
 	exchanges_free(pipeline.exchanges);
-	unprepare(&prepared);
+	flow_tasks_done(&prepared);
 	return fault;
 }
 
@@ -419,7 +375,7 @@ void flow_done(struct flow *flow)
 }
 
 /* every: the run byte by byte. */
-static void run_and_compare(const struct prepared *prepared, const void *data, size_t len,
+static void run_and_compare(const struct flow_tasks *prepared, const void *data, size_t len,
 			    const size_t *cuts, size_t cut_count, const struct flow *every)
 {
 	struct flow flow;
@@ -431,7 +387,7 @@ static void run_and_compare(const struct prepared *prepared, const void *data, s
 }
 
 /* Byte by byte; and in one piece, compared. */
-static void run_bytes(const struct prepared *prepared, const void *data, size_t len,
+static void run_bytes(const struct flow_tasks *prepared, const void *data, size_t len,
 		      struct flow *ret_flow)
 {
 	size_t *cuts = calloc(len + 1, sizeof(*cuts));
@@ -447,7 +403,7 @@ static void run_bytes(const struct prepared *prepared, const void *data, size_t 
 void flow_run_splits(const struct flow_config *config, const void *data, size_t len,
 		     struct flow *ret_flow)
 {
-	struct prepared prepared = prepare(config);
+	struct flow_tasks prepared = flow_tasks_make(config);
 
 	run_bytes(&prepared, data, len, ret_flow);
 	for (size_t i = 0; i <= len; i++) {
@@ -455,7 +411,7 @@ void flow_run_splits(const struct flow_config *config, const void *data, size_t 
 		for (size_t j = i; j <= len && len <= PAIRS_MAX; j++)
 			run_and_compare(&prepared, data, len, (size_t[]){i, j}, 2, ret_flow);
 	}
-	unprepare(&prepared);
+	flow_tasks_done(&prepared);
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -468,7 +424,7 @@ static int compare_offsets(const void *a, const void *b)
 void flow_run_random(const struct flow_config *config, const void *data, size_t len,
 		     unsigned int seed, unsigned int rounds, struct flow *ret_flow)
 {
-	struct prepared prepared = prepare(config);
+	struct flow_tasks prepared = flow_tasks_make(config);
 	size_t cuts[32];
 
 	run_bytes(&prepared, data, len, ret_flow);
@@ -480,5 +436,5 @@ void flow_run_random(const struct flow_config *config, const void *data, size_t 
 		qsort(cuts, count, sizeof(cuts[0]), compare_offsets);
 		run_and_compare(&prepared, data, len, cuts, count, ret_flow);
 	}
-	unprepare(&prepared);
+	flow_tasks_done(&prepared);
 }

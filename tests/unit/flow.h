@@ -20,6 +20,7 @@
 #define FLOW_TASKS_MAX	  3u
 #define FLOW_CHANNELS_MAX 24u
 #define FLOW_SESSIONS_MAX 8u
+#define FLOW_FINDINGS_MAX 8u
 
 struct flow_config {
 	struct framing framing;
@@ -28,10 +29,17 @@ struct flow_config {
 	uint64_t max_pending_units;	      /* 0: 1024 */
 	const char *terms[FLOW_TASKS_MAX][8]; /* of each task; a task without terms ends the list */
 	unsigned int fold[FLOW_TASKS_MAX];
-	uint64_t start; /* of the track, in runes */
-	bool no_end;	/* the stream stays open */
-	bool no_text;	/* no text observer */
-	bool request;	/* the track is that of requests */
+	enum session_level level;
+	/* The same of its watchers, named w0 and so on, and of the tasks of `output`, o0 and so on. */
+	const char *watched[FLOW_TASKS_MAX][8];
+	unsigned int watched_fold[FLOW_TASKS_MAX];
+	const char *output[FLOW_TASKS_MAX][8];
+	unsigned int output_fold[FLOW_TASKS_MAX];
+	bool other_track; /* the session has a task on the other track, so that there is one */
+	uint64_t start;	  /* of the track, in runes */
+	bool no_end;	  /* the stream stays open */
+	bool no_text;	  /* no text observer */
+	bool request;	  /* the track is that of requests */
 	bool release_opaque;
 	/* http1: bodies are read in two ways, which number their runes as the bytes come. */
 	bool twice;
@@ -55,9 +63,17 @@ struct flow_point {
 	enum fault fault;
 };
 
+/* What a watcher found, of the track. */
+struct flow_finding {
+	char task[16];
+	uint32_t rule;
+	uint64_t start, end;
+};
+
 /* http1: how a session ended. */
 struct flow_session {
 	int end; /* enum session_end */
+	bool output;
 	uint64_t received, confirmed;
 };
 
@@ -74,6 +90,9 @@ struct flow {
 	char task[16];
 	uint64_t confirmed; /* of the session, at the end */
 	int session_end;
+	bool session_output; /* a task of `output` ended it */
+	struct flow_finding findings[FLOW_FINDINGS_MAX];
+	size_t finding_count;
 	struct flow_session sessions[FLOW_SESSIONS_MAX]; /* http1: as they ended */
 	size_t session_count, exchanges_open;
 	size_t peak_memory;

@@ -130,8 +130,10 @@ static void policy_is_whole_or_not_there_at_every_allocation(void **state)
 				   "  - {match: \"*:9000\", action: mediate, framing: {kind: "
 				   "lenprefix, type: u32, endian: big}, extract: raw}\n"
 				   "framing: ndjson\nextract: \"path:a.b\"\n"
-				   "request: {tasks: [keys]}\nresponse: {tasks: [keys]}\n"
-				   "tasks: {keys: {kind: terms, terms: [one, two]}}\n"
+				   "request: {tasks: [keys]}\nresponse: {tasks: [keys, trial]}\n"
+				   "output: {tasks: [keys]}\n"
+				   "tasks:\n  keys: {kind: terms, terms: [one, two]}\n"
+				   "  trial: {kind: terms, terms: [three], warn_only: true}\n"
 				   "resolvers: [127.0.0.53]\nunix: [/run/x.sock]\n";
 	unsigned long n;
 

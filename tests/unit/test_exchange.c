@@ -20,13 +20,25 @@ struct parts {
 	struct exchanges *exchanges;
 	struct session_state ended[EXCHANGES_MAX + 8];
 	size_t count;
+	uint64_t begun;
 };
 
-static void on_end(void *context, const struct session_state *state)
+static void on_begin(void *context, uint64_t number, const struct session *session)
+{
+	struct parts *parts = context;
+
+	assert_int_equal(number, parts->begun++);
+	assert_non_null(session);
+}
+
+static void on_end(void *context, uint64_t number, const struct session *session,
+		   const struct session_state *state)
 {
 	struct parts *parts = context;
 
 	assert_true(parts->count < ARRAY_SIZE(parts->ended));
+	assert_int_equal(number, parts->count);
+	assert_non_null(session);
 	parts->ended[parts->count++] = *state;
 }
 
@@ -34,6 +46,7 @@ static void make_sided(struct parts *parts, bool tasks, bool one_sided)
 {
 	const struct exchanges_config config = {
 		.session = {.tasks = {names, names}, .task_count = {tasks, tasks}},
+		.on_begin = on_begin,
 		.on_end = on_end,
 		.context = parts,
 		.one_sided = one_sided,
@@ -420,23 +433,6 @@ static void without_tasks_there_is_no_session(void **state)
 	assert_int_equal(parts.count, 0);
 }
 
-static void a_configuration_that_is_no_sessions(void **state)
-{
-	const struct exchanges_config config = {
-		.session = {.start = {[SESSION_REQUEST] = SESSION_RUNES_MAX + 1ull},
-			    .tasks = {names, names},
-			    .task_count = {1, 1}},
-	};
-	struct exchanges *exchanges;
-	struct session *session = NULL;
-
-	(void)state;
-	assert_int_equal(exchanges_new(&config, &exchanges), 0);
-	assert_int_equal(exchanges_request(exchanges, &session), FAULT_ACCOUNTING);
-	assert_int_equal(exchanges_open(exchanges), 0);
-	exchanges_free(exchanges);
-}
-
 /* Out of memory: nothing has begun. */
 static void any_allocation_may_fail(void **state)
 {
@@ -486,7 +482,6 @@ int main(void)
 		cmocka_unit_test(a_message_that_is_not_cleared_cannot_be_finished),
 		cmocka_unit_test(one_flow_alone),
 		cmocka_unit_test(without_tasks_there_is_no_session),
-		cmocka_unit_test(a_configuration_that_is_no_sessions),
 		cmocka_unit_test(any_allocation_may_fail),
 	};
 

@@ -33,11 +33,14 @@ struct pair {
 	size_t count;
 };
 
-static void on_end(void *context, const struct session_state *state)
+static void on_end(void *context, uint64_t number, const struct session *session,
+		   const struct session_state *state)
 {
 	struct pair *pair = context;
 
 	assert_true(pair->count < ARRAY_SIZE(pair->ended));
+	assert_int_equal(number, pair->count);
+	assert_non_null(session);
 	pair->ended[pair->count++] = *state;
 }
 

@@ -20,6 +20,12 @@ static void a_short_policy_has_the_defaults(void **state)
 	assert_string_equal(policy->name, "default");
 	assert_int_equal(policy->framing.kind, FRAMING_AUTO);
 	assert_int_equal(policy->extract.kind, EXTRACT_AUTO);
+	assert_int_equal(policy->mode, POLICY_ENFORCE);
+	assert_int_equal(policy->level, SESSION_BLOCKING);
+	assert_false(policy->extract.strict);
+	assert_false(policy->audit.watermarks);
+	assert_int_equal(policy->audit.on_full, POLICY_ON_FULL_CLOSE);
+	assert_int_equal(policy->audit.quota_bytes_per_hour, 67108864);
 	assert_int_equal(policy->on_deny, POLICY_REFUSE);
 	assert_false(policy->release_opaque);
 	assert_int_equal(policy->dns, POLICY_DNS_RESOLVERS);
@@ -70,7 +76,7 @@ static const char whole[] =
 	"limits: {eager_bytes: 65536, max_message_bytes: 1048576, hold_bytes_per_flow: 2097152, "
 	"hold_bytes_total: 4194304, hold_timeout_s: 1, incomplete_message_timeout_s: 2, "
 	"message_deadline_s: 3, verdict_timeout_ms: 4}\n"
-	"audit: {watermarks: false, on_full: close}\n";
+	"audit: {watermarks: true, on_full: drop, quota_bytes_per_hour: 1048576}\n";
 
 static void every_key_has_its_effect(void **state)
 {
@@ -111,6 +117,9 @@ static void every_key_has_its_effect(void **state)
 	assert_string_equal(policy->unix_addresses[1], "@abstract");
 	assert_int_equal(policy->limits.eager_bytes, 65536);
 	assert_int_equal(policy->limits.verdict_timeout_ms, 4);
+	assert_true(policy->audit.watermarks);
+	assert_int_equal(policy->audit.on_full, POLICY_ON_FULL_DROP);
+	assert_int_equal(policy->audit.quota_bytes_per_hour, 1048576);
 	policy_unref(policy);
 }
 
@@ -285,6 +294,9 @@ static void a_reference_keeps_the_policy(void **state)
 static void names_are_those_of_the_file(void **state)
 {
 	(void)state;
+	assert_string_equal(policy_mode_name(POLICY_ENFORCE), "enforce");
+	assert_string_equal(policy_mode_name(POLICY_OBSERVE), "observe");
+	assert_string_equal(policy_mode_name((enum policy_mode)2), "none");
 	assert_string_equal(policy_action_name(POLICY_PASS), "pass");
 	assert_string_equal(policy_action_name(_POLICY_ACTION_MAX), "none");
 	assert_string_equal(policy_framing_name(FRAMING_SENTINEL), "sentinel");

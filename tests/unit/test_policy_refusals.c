@@ -53,19 +53,16 @@ static void keys_and_words_are_checked(void **state)
 		{V "name: \"a b\"\n", -EINVAL, 2, 1, "letters, digits"},
 		{V "name: \n", -EINVAL, 2, 6, "empty"},
 		{V "name: [a]\n", -EINVAL, 2, 7, "'name' is a list here; it must be a value"},
-		{V "mode: observe\n", -EOPNOTSUPP, 2, 7, "mode 'observe' is not built yet"},
-		{V "mode: off\n", -EINVAL, 2, 7, "mode 'off' is unknown; allowed: enforce"},
-		{V "safety_level: complete\n", -EOPNOTSUPP, 2, 15, "'complete' is not built yet"},
-		{V "safety_level: deferred\n", -EOPNOTSUPP, 2, 15, "'deferred' is not built yet"},
+		{V "mode: off\n", -EINVAL, 2, 7,
+		 "mode 'off' is unknown; allowed: enforce, observe"},
+		{V "mode: Observe\n", -EINVAL, 2, 7, "mode 'Observe' is unknown"},
+		{V "mode: [observe]\n", -EINVAL, 2, 7, "'mode' is a list here"},
+		{V "safety_level: full\n", -EINVAL, 2, 15,
+		 "safety_level 'full' is unknown; allowed: blocking, complete, deferred"},
+		{V "safety_level: {}\n", -EINVAL, 2, 15, "'safety_level' is a map here"},
 		{V "on_deny: drop\n", -EINVAL, 2, 10, "allowed: refuse, reset"},
 		{V "opaque_bodies: pass\n", -EINVAL, 2, 16, "allowed: refuse, release"},
 		{V "join: line\n", -EINVAL, 2, 7, "allowed: stream, unit"},
-		{V "audit: {watermarks: true}\n", -EOPNOTSUPP, 2, 9, "not built yet"},
-		{V "audit: {watermarks: yes}\n", -EINVAL, 2, 21, "true or false"},
-		{V "audit: {on_full: drop}\n", -EINVAL, 2, 18, "allowed: close"},
-		{V "audit: {path: x}\n", -EINVAL, 2, 9, "unknown key 'path'"},
-		{V "output: {tasks: [x]}\n", -EOPNOTSUPP, 2, 18, "'output' are not built yet"},
-		{V "output: {}\n", -EINVAL, 2, 9, "'output' has no 'tasks'"},
 	};
 
 	(void)state;
@@ -225,13 +222,20 @@ static void tasks_are_checked(void **state)
 		{T "{kind: terms, terms: [a], fold: [upper]}\n", -EINVAL, 3, 39,
 		 "casefold, nfkc, nfc"},
 		{T "{kind: terms, terms: [a], fold: [nfc, nfc]}\n", -EINVAL, 3, 44, "twice"},
-		{T "{kind: terms, terms: [a], warn_only: true}\n", -EOPNOTSUPP, 3, 32,
-		 "not built yet"},
+		{T "{kind: terms, terms: [a], warn_only: yes}\n", -EINVAL, 3, 43,
+		 "'warn_only' must be true or false"},
 		{T "{kind: terms, terms: [a], span: 1}\n", -EINVAL, 3, 32, "unknown key 'span'"},
 		{V "tasks:\n  \"a b\": {kind: terms, terms: [a]}\n", -EINVAL, 3, 3, "letters"},
 		{V "request: {tasks: [x]}\n", -EINVAL, 2, 19, "task 'x' is not defined"},
 		{V "request: {tasks: x}\n", -EINVAL, 2, 18, "must be a list"},
 		{V "response: {task: [x]}\n", -EINVAL, 2, 12, "unknown key 'task'"},
+		{V "request: {tasks: [[x]]}\n", -EINVAL, 2, 19, "not a list"},
+		{V "output: {tasks: [x]}\n", -EINVAL, 2, 18, "task 'x' is not defined"},
+		{V "output: {}\n", -EINVAL, 2, 9, "'output' has no 'tasks'"},
+		{T "{kind: terms, terms: [a], warn_only: true}\nresponse: {tasks: [t, t]}\n",
+		 -EINVAL, 4, 23, "twice"},
+		{T "{kind: terms, terms: [a]}\nmode: observe\noutput: {tasks: [t, t]}\n", -EINVAL,
+		 5, 21, "twice"},
 		{T "{kind: terms, terms: [a]}\nresponse: {tasks: [t, t]}\n", -EINVAL, 4, 23,
 		 "twice"},
 	};
@@ -287,6 +291,85 @@ static void what_lies_outside_is_checked(void **state)
 	check_refusals(cases, ARRAY_SIZE(cases));
 }
 
+/* What denies the output needs a session, and a session a track that a task gates. */
+static void output_alone_is_refused(void **state)
+{
+	static const struct refusal cases[] = {
+		{T "{kind: terms, terms: [a]}\noutput: {tasks: [t]}\n", -EINVAL, 4, 17,
+		 "no track is mediated"},
+		{T "{kind: terms, terms: [a]}\n  w: {kind: terms, terms: [b], warn_only: true}\n"
+		   "request: {tasks: [w]}\nresponse: {tasks: [w]}\noutput: {tasks: [w, t]}\n",
+		 -EINVAL, 7, 17, "need a task of 'request' or 'response' that enforces"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+	/* Nothing here could deny. */
+	policy_unref(policy_text_load_good(
+		T "{kind: terms, terms: [a], warn_only: true}\noutput: {tasks: [t]}\n"));
+	policy_unref(policy_text_load_good(
+		T "{kind: terms, terms: [a]}\nmode: observe\noutput: {tasks: [t]}\n"));
+	policy_unref(policy_text_load_good(
+		T "{kind: terms, terms: [a]}\nrequest: {tasks: [t]}\noutput: {tasks: [t]}\n"));
+}
+
+#define S V "extract: openai_chat\nstrict: true\n"
+
+static void strict_goes_with_chat_in_events(void **state)
+{
+	static const struct refusal cases[] = {
+		{V "strict: true\n", -EINVAL, 2, 1,
+		 "'strict' goes with extract openai_chat, not auto"},
+		{V "strict: true\nextract: path:a\n", -EINVAL, 2, 1, "not path"},
+		{V "strict: 1\n", -EINVAL, 2, 9, "'strict' must be true or false"},
+		{V "strict: []\n", -EINVAL, 2, 9, "must be a value"},
+		{S "framing: ndjson\n", -EINVAL, 3, 1, "ndjson carries no events"},
+		{S "framing: jsonrpc_cl\n", -EINVAL, 3, 1, "jsonrpc_cl carries no events"},
+		{S "framing: {kind: lenprefix, type: u8}\n", -EINVAL, 3, 1,
+		 "lenprefix carries no events"},
+		{S "framing: {kind: sentinel, hex: 0a}\n", -EINVAL, 3, 1,
+		 "sentinel carries no events"},
+		{S "destinations:\n  - {match: \"*:1\", action: mediate, framing: ndjson}\n",
+		 -EINVAL, 5, 37, "ndjson carries no events"},
+		{D "{match: \"*:1\", action: mediate, strict: true}\n", -EINVAL, 3, 37, "not auto"},
+		{D "{match: \"*:1\", action: mediate, strict: 1}\n", -EINVAL, 3, 45,
+		 "'strict' must be true or false"},
+		{D "{match: \"*:1\", action: mediate, extract: openai_chat, framing: ndjson, "
+		   "strict: true}\n",
+		 -EINVAL, 3, 76, "ndjson carries no events"},
+		{S "destinations:\n  - {match: \"*:1\", action: mediate, extract: raw, strict: "
+		   "true}\n",
+		 -EINVAL, 5, 51, "not raw"},
+		{D "{match: \"*:1\", action: pass, strict: false}\n", -EINVAL, 3, 34,
+		 "'strict' means nothing with action pass"},
+		{D "{match: \"*:1\", action: deny, strict: true}\n", -EINVAL, 3, 34, "action deny"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
+static void the_audit_is_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{V "audit: x\n", -EINVAL, 2, 8, "must be a map"},
+		{V "audit: {path: x}\n", -EINVAL, 2, 9,
+		 "unknown key 'path'; allowed: watermarks, on_full, quota_bytes_per_hour"},
+		{V "audit: {watermarks: yes}\n", -EINVAL, 2, 21, "true or false"},
+		{V "audit: {watermarks: [true]}\n", -EINVAL, 2, 21, "must be a value"},
+		{V "audit: {on_full: stop}\n", -EINVAL, 2, 18,
+		 "on_full 'stop' is unknown; allowed: close, drop"},
+		{V "audit: {quota_bytes_per_hour: 1048575}\n", -EINVAL, 2, 31,
+		 "from 1048576 to 1099511627776"},
+		{V "audit: {quota_bytes_per_hour: 1099511627777}\n", -EINVAL, 2, 31,
+		 "from 1048576 to 1099511627776"},
+		{V "audit: {quota_bytes_per_hour: 64M}\n", -EINVAL, 2, 31, "whole number"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
 #define L V "limits: "
 
 static void limits_are_checked(void **state)
@@ -302,6 +385,10 @@ static void limits_are_checked(void **state)
 		{L "{hold_timeout_s: }\n", -EINVAL, 2, 26, "whole number"},
 		{L "{eager_bytes: 1}\n", -EINVAL, 2, 23, "needs 'on_deny: reset'"},
 		{V "on_deny: reset\nlimits: {eager_bytes: 16777217}\n", -EINVAL, 3, 23, "16777216"},
+		{V "on_deny: reset\nsafety_level: complete\nlimits: {eager_bytes: 1}\n", -EINVAL, 4,
+		 23, "'eager_bytes' over 0 goes with 'safety_level: blocking', not complete"},
+		{V "on_deny: reset\nsafety_level: deferred\nlimits: {eager_bytes: 1}\n", -EINVAL, 4,
+		 23, "not deferred"},
 		{L "{max_message_bytes: 66912257}\n", -EINVAL, 2, 9, "plus at least 196608"},
 		{L "{hold_bytes_total: 67108863}\n", -EINVAL, 2, 9, "smaller than"},
 		{V "on_deny: reset\nlimits: {eager_bytes: 8192, max_message_bytes: 1, "
@@ -317,6 +404,7 @@ static void limits_are_checked(void **state)
 	policy_unref(
 		policy_text_load_good(L "{max_message_bytes: 1, hold_bytes_per_flow: 196609}\n"));
 	policy_unref(policy_text_load_good(L "{hold_bytes_total: 67108864}\n"));
+	policy_unref(policy_text_load_good(V "safety_level: complete\nlimits: {eager_bytes: 0}\n"));
 }
 
 int main(void)
@@ -328,6 +416,9 @@ int main(void)
 		cmocka_unit_test(the_number_of_destinations_is_bounded),
 		cmocka_unit_test(tasks_are_checked),
 		cmocka_unit_test(many_terms_are_taken),
+		cmocka_unit_test(output_alone_is_refused),
+		cmocka_unit_test(strict_goes_with_chat_in_events),
+		cmocka_unit_test(the_audit_is_checked),
 		cmocka_unit_test(what_lies_outside_is_checked),
 		cmocka_unit_test(limits_are_checked),
 	};

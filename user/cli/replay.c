@@ -64,10 +64,13 @@ static void on_unit(void *context, const struct pipeline_unit *unit)
 	replay->units++;
 }
 
-static void on_session_end(void *context, const struct session_state *state)
+static void on_session_end(void *context, uint64_t number, const struct session *session,
+			   const struct session_state *state)
 {
 	struct replay *replay = context;
 
+	(void)number;
+	(void)session;
 	replay->state = *state;
 	replay->sessions++;
 }
@@ -165,7 +168,7 @@ static int open_pipeline(struct replay *replay)
 			&policy->tasks[policy->track_tasks[replay->track][i]];
 
 		replay->names[i] = task->name;
-		replay->tasks[i] = (struct pipeline_task){task->name, task->terms};
+		replay->tasks[i] = (struct pipeline_task){.name = task->name, .terms = task->terms};
 	}
 	config.tasks[replay->track] = replay->names;
 	config.task_count[replay->track] = count;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attempt.h"
+#include "core/channel_internal.h"
 #include "core/utf8.h"
 
 #define NOT_HELD UINT64_MAX
@@ -16,13 +18,13 @@ struct channel *channel_new(const struct channel_set *set)
 {
 	struct channel *channel;
 
-	channel = calloc(1, sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]));
+	channel = calloc(1, sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]));
 	if (!channel)
 		return NULL;
 	channel->runs = channel->first;
 	channel->run_capacity = ARRAY_SIZE(channel->first);
 	channel->begun = NOT_HELD;
-	for (size_t i = 0; i < set->task_count; i++) {
+	for (size_t i = 0; i < channel_cursors(set); i++) {
 		terms_cursor_init(&channel->cursors[i].terms);
 		channel->cursors[i].held = NOT_HELD;
 	}
@@ -33,7 +35,7 @@ void channel_free(const struct channel_set *set, struct channel *channel)
 {
 	if (!channel)
 		return;
-	for (size_t i = 0; i < set->task_count; i++)
+	for (size_t i = 0; i < channel_cursors(set); i++)
 		terms_cursor_done(&channel->cursors[i].terms);
 	if (channel->runs != channel->first)
 		free(channel->runs);
@@ -58,13 +60,20 @@ uint64_t channel_track_of(const struct channel *channel, uint64_t rune)
 	return channel->runs[low].track + (rune - channel->runs[low].rune);
 }
 
-uint64_t channel_pending(const struct channel_set *set, const struct channel *channel)
+uint64_t channel_gated(const struct channel_set *set, const struct channel *channel)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < set->task_count; i++)
 		most = MAX(most, terms_pending(set->terms[i], &channel->cursors[i].terms));
 	return most;
+}
+
+uint64_t channel_pending(const struct channel_set *set, const struct channel *channel)
+{
+	uint64_t most = channel_gated(set, channel);
+
+	return set->watch_count ? MAX(most, channel_watched(set, channel)) : most;
 }
 
 static enum fault grow_runs(struct channel *channel)
@@ -138,23 +147,32 @@ static enum fault place(struct channel_set *set, struct channel *channel, uint64
 	return FAULT_NONE;
 }
 
-/* A task denied. The track ends with the match, however much more came in the same read. */
-static enum fault matched(struct channel_set *set, const struct channel *channel, size_t task)
+struct channel_match channel_match_of(const struct channel *channel, size_t task, uint64_t base)
 {
 	const struct terms_match *match = &channel->cursors[task].terms.match;
+	uint64_t first = channel->primed;
 
 	assert(match->start < match->end);
-	set->match = (struct channel_match){
+	return (struct channel_match){
 		.task = task,
 		.term = match->term,
-		.start = channel_track_of(channel, match->start),
-		.end = channel_track_of(channel, match->end - 1) + 1,
+		.start = channel_track_of(channel, MAX(first, base + match->start)),
+		.end = channel_track_of(channel, MAX(first, base + match->end - 1)) + 1,
 	};
-	set->track = set->match.end;
+}
+
+/*
+ * A task denied. The track ends with the match, or with the last complete unit where it was
+ * told late, however much more came in the same read.
+ */
+static enum fault matched(struct channel_set *set, const struct channel *channel, size_t task)
+{
+	set->match = channel_match_of(channel, task, channel->base);
+	set->track = MAX(set->match.end, set->floor);
 	return FAULT_BLOCKED;
 }
 
-static enum fault matcher_fault(int r)
+enum fault channel_matcher_fault(int r)
 {
 	switch (r) {
 	case -E2BIG:
@@ -186,6 +204,7 @@ static void update_held(const struct channel_set *set, struct channel *channel)
 		struct channel_cursor *cursor = &channel->cursors[i];
 		uint64_t runes = terms_pending(set->terms[i], &cursor->terms);
 
+		runes = MIN(runes, channel->runes - channel->primed);
 		cursor->held = runes ? channel_track_of(channel, channel->runes - runes) : NOT_HELD;
 	}
 }
@@ -199,11 +218,12 @@ static bool is_first(const struct terms_cursor *cursor, uint64_t *end)
 	return true;
 }
 
-/* Every task over the same text. */
+/* Every task over the same text; those that watch as far as those that gate let it come. */
 static enum fault scan_tasks(struct channel_set *set, struct channel *channel, const uint8_t *text,
 			     size_t len, uint64_t runes)
 {
 	uint64_t end = UINT64_MAX;
+	enum fault fault;
 	size_t task = 0;
 
 	for (size_t i = 0; i < set->task_count; i++) {
@@ -211,9 +231,14 @@ static enum fault scan_tasks(struct channel_set *set, struct channel *channel, c
 		int r = terms_scan(set->terms[i], cursor, text, len, runes);
 
 		if (r < 0)
-			return matcher_fault(r);
+			return channel_matcher_fault(r);
 		if (r && is_first(cursor, &end))
 			task = i;
+	}
+	if (set->watch_count) {
+		fault = channel_watch(set, channel, text, len, runes, end);
+		if (fault)
+			return fault;
 	}
 	if (end != UINT64_MAX)
 		return matched(set, channel, task);
@@ -235,6 +260,9 @@ static enum fault scan(struct channel_set *set, struct channel *channel, const u
 		set->on_text(set->context, channel->name, text, len);
 	if (!channel->joined)
 		return scan_tasks(set, channel, text, len, runes);
+	if (set->attempt)
+		attempt_text(set->attempt, channel->name, text, len, channel->ended);
+	channel->ended = false;
 	while (len && !fault) {
 		bool step = holds_earlier(set, channel);
 		size_t n = step ? utf8_length(text[0]) : len;
@@ -316,9 +344,11 @@ enum fault channel_surrogate(struct channel_set *set, struct channel *channel, u
 	return fault;
 }
 
-static enum fault end_tasks(struct channel_set *set, struct channel *channel)
+/* The text ends; for those that gate alone, where those that watch may see more of it. */
+static enum fault end_tasks(struct channel_set *set, struct channel *channel, bool gating_alone)
 {
 	uint64_t end = UINT64_MAX;
+	enum fault fault;
 	size_t task = 0;
 
 	for (size_t i = 0; i < set->task_count; i++) {
@@ -326,15 +356,30 @@ static enum fault end_tasks(struct channel_set *set, struct channel *channel)
 		int r = terms_end(set->terms[i], cursor);
 
 		if (r < 0)
-			return matcher_fault(r);
+			return channel_matcher_fault(r);
 		if (r && is_first(cursor, &end))
 			task = i;
 	}
+	if (set->watch_count && !gating_alone) {
+		fault = channel_watch_end(set, channel, end);
+		if (fault)
+			return fault;
+	}
 	if (end != UINT64_MAX)
 		return matched(set, channel, task);
-	channel->runes = 0;
+	if (gating_alone) {
+		channel->base = channel->runes;
+		return FAULT_NONE;
+	}
+	channel->runes = channel->base = channel->primed = 0;
 	channel->run_count = 0;
+	channel->ended = true;
 	return FAULT_NONE;
+}
+
+enum fault channel_end_gating(struct channel_set *set, struct channel *channel)
+{
+	return end_tasks(set, channel, true);
 }
 
 enum fault channel_cut(struct channel_set *set, struct channel *channel)
@@ -342,7 +387,7 @@ enum fault channel_cut(struct channel_set *set, struct channel *channel)
 	enum fault fault = channel->waiting ? give_up_waiting(set, channel) : FAULT_NONE;
 
 	if (!fault)
-		fault = end_tasks(set, channel);
+		fault = end_tasks(set, channel, false);
 	for (size_t i = 0; i < set->task_count && !fault; i++)
 		channel->cursors[i].held = NOT_HELD;
 	return fault;
@@ -357,83 +402,8 @@ enum fault channel_end(struct channel_set *set, struct channel *channel)
 	return fault;
 }
 
-static uint64_t load(const uint8_t *text, size_t len)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, text, len);
-	return word;
-}
-
-static inline __attribute__((always_inline)) struct channel_short make_short(const uint8_t *text,
-									     size_t len)
-{
-	struct channel_short key = {.len = len};
-
-	if (len >= 8) {
-		key.first = load(text, 8);
-		key.last = load(text + len - 8, 8);
-	} else if (len >= 4) {
-		key.first = load(text, 4);
-		key.last = load(text + len - 4, 4);
-	} else {
-		key.first = text[0];
-		key.last = (uint64_t)text[len / 2] << 8 | text[len - 1];
-	}
-	return key;
-}
-
-static bool same_short(const struct channel_short *a, const struct channel_short *b)
-{
-	return a->first == b->first && a->last == b->last && a->len == b->len;
-}
-
-static uint64_t hash_short(const struct channel_short *key)
-{
-	return ((key->first ^ key->last << 7 ^ key->len) * 0x9e3779b97f4a7c15ull) >> 40;
-}
-
-/* The pair of slots that a short text may be in. */
-static struct channel_short *short_slots(struct channel_set *set, const struct channel_short *key)
-{
-	return &set->shorts[hash_short(key) & (CHANNEL_SHORT_KEPT - 2)];
-}
-
-/* The same for a long one, where there are any. */
-static struct channel_long *long_slots(struct channel_set *set, const struct channel_short *key)
-{
-	return &set->longs[hash_short(key) & (CHANNEL_LONG_KEPT - 2)];
-}
-
-static bool same_long(const struct channel_long *slot, const uint8_t *text, size_t len)
-{
-	return slot->len == len && memcmp(slot->text, text, len) == 0;
-}
-
-static void keep_short(struct channel_short *slots, const struct channel_short *key)
-{
-	slots[1] = slots[0];
-	slots[0] = *key;
-}
-
-static enum fault keep_long(struct channel_set *set, const struct channel_short *key,
-			    const uint8_t *text, size_t len)
-{
-	struct channel_long *slots;
-
-	if (!set->longs)
-		set->longs = calloc(CHANNEL_LONG_KEPT, sizeof(*set->longs));
-	if (!set->longs)
-		return FAULT_NO_MEMORY;
-	slots = long_slots(set, key);
-	slots[1] = slots[0];
-	slots[0].len = (uint8_t)len;
-	memcpy(slots[0].text, text, len);
-	return FAULT_NONE;
-}
-
-__attribute__((noinline)) static enum fault whole(struct channel_set *set, const char *name,
-						  const uint8_t *text, size_t len, uint64_t runes)
+enum fault channel_whole(struct channel_set *set, const char *name, const uint8_t *text, size_t len,
+			 uint64_t runes)
 {
 	struct channel *channel = set->aside;
 	enum fault fault;
@@ -447,51 +417,5 @@ __attribute__((noinline)) static enum fault whole(struct channel_set *set, const
 	if (set->on_text)
 		set->on_text(set->context, name, text, len);
 	fault = scan_tasks(set, channel, text, len, runes);
-	return fault ? fault : end_tasks(set, channel);
-}
-
-/* Out of line, so that what a known text needs stays small. */
-__attribute__((noinline)) static enum fault whole_unknown(struct channel_set *set, const char *name,
-							  const uint8_t *text, size_t len,
-							  uint64_t runes)
-{
-	const struct channel_short key = make_short(text, len);
-	enum fault fault = whole(set, name, text, len, runes);
-
-	if (fault)
-		return fault;
-	if (len > CHANNEL_SHORT_MAX)
-		return keep_long(set, &key, text, len);
-	keep_short(short_slots(set, &key), &key);
-	return FAULT_NONE;
-}
-
-static inline bool is_known(struct channel_set *set, const uint8_t *text, size_t len)
-{
-	const struct channel_short key = make_short(text, len), *slots;
-	const struct channel_long *longs;
-
-	if (len <= CHANNEL_SHORT_MAX) {
-		slots = short_slots(set, &key);
-		return same_short(&slots[0], &key) || same_short(&slots[1], &key);
-	}
-	if (!set->longs)
-		return false;
-	longs = long_slots(set, &key);
-	return same_long(&longs[0], text, len) || same_long(&longs[1], text, len);
-}
-
-enum fault channel_set_whole(struct channel_set *set, const char *name, const uint8_t *text,
-			     size_t len, uint64_t runes, bool recurs)
-{
-	if (!len)
-		return FAULT_NONE;
-	if (!recurs || len > CHANNEL_LONG_MAX || runes > set->ceiling - set->track)
-		return whole(set, name, text, len, runes);
-	if (!is_known(set, text, len))
-		return whole_unknown(set, name, text, len, runes);
-	set->track += runes;
-	if (set->on_text)
-		set->on_text(set->context, name, text, len);
-	return FAULT_NONE;
+	return fault ? fault : end_tasks(set, channel, false);
 }

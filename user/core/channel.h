@@ -19,6 +19,13 @@
  *  H3. A channel that has nothing pending keeps nothing of its text.
  *  H4. Of a channel that is whole no rune is cleared by any task before it is complete;
  *      its text is matched as it comes all the same.
+ *  H5. Tasks that watch change nothing of what those that gate clear, deny or hold. What
+ *      one finds is told, once; it rests then, and is told of no more text, until
+ *      channel_set_wake(). Nothing is found behind the match that a task denied.
+ *
+ *  H6. A joined channel of a resumed track has been shown the end of what was delivered
+ *      before. That has no numbers in the track: a match which begins in it is told of as
+ *      one that begins with the channel's first rune.
  *
  * Units: runes; `rune` is a number in the channel, `track` one in the track.
  */
@@ -35,6 +42,8 @@
 
 /* Texts parked in one unit at once; past it the unit is too large. */
 #define CHANNEL_PARKED_MAX 16384u
+
+struct attempt;
 
 /* Runes of the channel from `rune` on have track numbers from `track` on. */
 struct channel_run {
@@ -54,16 +63,20 @@ struct channel {
 	size_t key_len;
 	uint64_t hash;
 	uint64_t runes; /* given to the cursors */
+	uint64_t base;	/* parked: the rune at which the text began for the tasks that gate */
 	size_t memory;	/* parked: as the set counts it */
 	bool joined;
-	bool whole;	/* joined: no task clears any of it before it is complete, or ends */
-	uint64_t begun; /* whole: track number of the first rune since then, or UINT64_MAX */
-	bool waiting;	/* one more is numbered, and waits for its rest */
-	uint16_t high;	/* the surrogate that waits, where it is one */
+	bool watched;	 /* parked for those that watch alone */
+	bool whole;	 /* joined: no task clears any of it before it is complete, or ends */
+	uint64_t begun;	 /* whole: track number of the first rune since then, or UINT64_MAX */
+	bool ended;	 /* joined: what comes next does not go on from what came */
+	uint64_t primed; /* runes of earlier attempts, which its tasks saw first */
+	bool waiting;	 /* one more is numbered, and waits for its rest */
+	uint16_t high;	 /* the surrogate that waits, where it is one */
 	uint32_t run_count, run_capacity;
 	struct channel_run *runs; /* of those that may be pending, in order */
 	struct channel_run first[2];
-	struct channel_cursor cursors[]; /* one per task */
+	struct channel_cursor cursors[]; /* one per task, and one that watches */
 };
 
 /*
@@ -93,15 +106,26 @@ struct channel_match {
 	uint64_t start, end; /* track */
 };
 
+/* Of a task that watches. */
+struct channel_watcher {
+	bool must;  /* the caller's: what its matcher cannot evaluate is a fault of the text */
+	bool rests; /* it has found something, or its matcher has failed */
+};
+
 struct channel_set {
-	const struct terms *const *terms; /* per task, borrowed */
-	size_t task_count;
+	const struct terms *const *terms; /* per task, then per one that watches; borrowed */
+	size_t task_count;		  /* of those that gate */
+	size_t watch_count;
+	struct channel_watcher *watch; /* of those that watch; borrowed */
+	void (*on_found)(void *context, const struct channel_match *match); /* task counts on */
+	void *found_context;
 	uint64_t ceiling; /* no rune is numbered at or past it */
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
 	void *context;
 
-	uint64_t track; /* number of the next rune */
-	uint64_t floor; /* of the first rune that belongs to no complete unit */
+	struct attempt *attempt; /* that the text belongs to, borrowed; NULL: nobody resumes it */
+	uint64_t track;		 /* number of the next rune */
+	uint64_t floor;		 /* of the first rune that belongs to no complete unit */
 	struct channel *scratch;
 	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */
@@ -109,6 +133,8 @@ struct channel_set {
 	struct channel *spare;		       /* one that unit ends need not free */
 	struct channel **buckets;	       /* of the parked ones */
 	uint32_t parked_count, bucket_count;
+	uint32_t watched_count; /* of the parked ones */
+	bool rested;		/* some task has, since it was woken last */
 	size_t parked_memory;
 	struct channel_match match; /* with FAULT_BLOCKED */
 	struct channel_short shorts[CHANNEL_SHORT_KEPT];
@@ -119,7 +145,10 @@ struct channel_set {
 struct channel *channel_new(const struct channel_set *set);
 void channel_free(const struct channel_set *set, struct channel *channel);
 size_t channel_memory(const struct channel_set *set, const struct channel *channel);
-/* Runes at its end that some task has not cleared; the waiting one is not counted. */
+/*
+ * Runes at its end that some task has not cleared, or that one which watches still needs;
+ * the waiting one is not counted.
+ */
 uint64_t channel_pending(const struct channel_set *set, const struct channel *channel);
 /* The track number of a rune that is numbered, and pending, waiting or just placed. */
 uint64_t channel_track_of(const struct channel *channel, uint64_t rune);
@@ -133,6 +162,9 @@ void channel_set_done(struct channel_set *set);
  * scratch one is dropped. Nothing may be pending.
  */
 void channel_set_restart(struct channel_set *set, uint64_t track);
+
+/* Another session: the tasks that watch begin anew. No text is under way. */
+void channel_set_wake(struct channel_set *set);
 
 /* Adds a joined channel; the name is copied. -ENOMEM. */
 int channel_set_join(struct channel_set *set, const char *name,
@@ -188,7 +220,7 @@ enum fault channel_set_unit_end(struct channel_set *set) must_check;
 /* Ends the joined channels. */
 enum fault channel_set_end(struct channel_set *set) must_check;
 
-/* Track number up to which the task has cleared the complete units. */
+/* Track number up to which the task, one that gates, has cleared the complete units. */
 uint64_t channel_set_frontier(const struct channel_set *set, size_t task);
 
 size_t channel_set_memory(const struct channel_set *set); /* beside the struct itself */

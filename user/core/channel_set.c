@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attempt.h"
+#include "core/channel_internal.h"
+#include "core/utf8.h"
+
 #define BUCKETS_MIN 16u
 
 int channel_set_init(struct channel_set *set)
@@ -40,7 +44,22 @@ void channel_set_restart(struct channel_set *set, uint64_t track)
 {
 	free_list(set, set->joined);
 	set->joined = NULL;
+	set->attempt = NULL;
 	set->track = set->floor = track;
+}
+
+/* H6. What the tasks find in that alone they find again in what comes. */
+static int prime(const struct channel_set *set, struct channel *channel)
+{
+	const uint8_t *text;
+	size_t len = attempt_tail(set->attempt, channel->name, &text);
+	uint64_t runes = utf8_count(text, len);
+
+	for (size_t i = 0; len && i < set->task_count; i++)
+		if (terms_scan(set->terms[i], &channel->cursors[i].terms, text, len, runes) < 0)
+			return -ENOMEM;
+	channel->runes = channel->primed = len ? runes : 0;
+	return 0;
 }
 
 int channel_set_join(struct channel_set *set, const char *name, struct channel **ret_channel)
@@ -57,6 +76,10 @@ int channel_set_join(struct channel_set *set, const char *name, struct channel *
 	channel->key_len = strlen(name);
 	channel->name = channel->key;
 	channel->joined = true;
+	if (set->attempt && prime(set, channel)) {
+		channel_free(set, channel);
+		return -ENOMEM;
+	}
 	channel->next = set->joined;
 	set->joined = channel;
 	*ret_channel = channel;
@@ -122,9 +145,9 @@ static enum fault grow_buckets(struct channel_set *set)
 
 size_t channel_memory(const struct channel_set *set, const struct channel *channel)
 {
-	size_t bytes = sizeof(*channel) + set->task_count * sizeof(channel->cursors[0]);
+	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]);
 
-	for (size_t i = 0; i < set->task_count; i++)
+	for (size_t i = 0; i < channel_cursors(set); i++)
 		bytes += terms_cursor_memory(&channel->cursors[i].terms);
 	if (channel->runs != channel->first)
 		bytes += channel->run_capacity * sizeof(*channel->runs);
@@ -140,25 +163,55 @@ static void count_parked(struct channel_set *set, struct channel *channel)
 	channel->memory = memory;
 }
 
+/* Would it be parked if nobody watched? */
+static bool is_gated(const struct channel_set *set, const struct channel *channel)
+{
+	return channel->waiting || channel_gated(set, channel);
+}
+
+/* One that was parked for those that watch, with more text now. */
+static enum fault park_again(struct channel_set *set, struct channel *channel)
+{
+	if (!is_gated(set, channel))
+		return channel_end_gating(set, channel);
+	if (set->parked_count - set->watched_count == CHANNEL_PARKED_MAX)
+		return FAULT_TOO_LARGE;
+	channel->watched = false;
+	set->watched_count--;
+	return FAULT_NONE;
+}
+
+/* Room for one more, for the sake of those that watch, or not. */
+static enum fault park_room(struct channel_set *set, struct channel *channel, bool watched)
+{
+	enum fault fault = FAULT_NONE;
+
+	if (watched)
+		fault = channel_end_gating(set, channel);
+	else if (set->parked_count - set->watched_count == CHANNEL_PARKED_MAX)
+		fault = FAULT_TOO_LARGE;
+	if (!fault && set->parked_count == set->bucket_count)
+		fault = grow_buckets(set);
+	return fault;
+}
+
 enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,
 			size_t len)
 {
+	bool watched = !is_gated(set, channel);
 	struct channel *scratch;
 	enum fault fault;
 
 	if (channel != set->scratch) {
+		fault = channel->watched ? park_again(set, channel) : FAULT_NONE;
 		count_parked(set, channel);
-		return FAULT_NONE;
+		return fault;
 	}
-	if (!channel->waiting && !channel_pending(set, channel))
+	if (watched && (set->watched_count == CHANNEL_PARKED_MAX || !channel_pending(set, channel)))
 		return channel_end(set, channel);
-	if (set->parked_count == CHANNEL_PARKED_MAX)
-		return FAULT_TOO_LARGE;
-	if (set->parked_count == set->bucket_count) {
-		fault = grow_buckets(set);
-		if (fault)
-			return fault;
-	}
+	fault = park_room(set, channel, watched);
+	if (fault)
+		return fault;
 	channel->key = malloc(len + 1);
 	scratch = set->spare ? set->spare : channel_new(set);
 	if (!channel->key || !scratch) {
@@ -174,6 +227,7 @@ enum fault channel_park(struct channel_set *set, struct channel *channel, const 
 	*set->parked_tail = channel;
 	set->parked_tail = &channel->next;
 	set->parked_count++;
+	set->watched_count += channel->watched = watched;
 	chain(set, channel);
 	count_parked(set, channel);
 	set->scratch = scratch;
@@ -199,7 +253,7 @@ static void forget_parked(struct channel_set *set)
 	set->spare = keep;
 	set->parked = NULL;
 	set->parked_tail = &set->parked;
-	set->parked_count = 0;
+	set->parked_count = set->watched_count = 0;
 	set->parked_memory = 0;
 	if (set->bucket_count > BUCKETS_MIN) {
 		free(set->buckets);

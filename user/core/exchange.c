@@ -7,9 +7,12 @@
 
 struct exchange {
 	struct session *session; /* NULL: no track has tasks */
+	uint64_t number;
 	struct http1_request request;
-	bool head; /* of the request is whole */
+	struct attempt *attempt; /* NULL: nobody looks for resumes */
+	bool head;		 /* of the request is whole */
 	bool request_ended, response_ended;
+	const char *denied; /* the first task of `output` that denied it, or NULL */
 };
 
 struct exchanges {
@@ -17,6 +20,7 @@ struct exchanges {
 	/* A ring: the oldest first, the request under way last. */
 	struct exchange *ring;
 	size_t first, count, capacity; /* capacity: a power of two */
+	uint64_t begun;		       /* exchanges so far */
 	struct session_state last;     /* of the session that ended last */
 	bool has_last;
 	bool failed; /* all of them, for good */
@@ -52,13 +56,25 @@ static struct exchange *newest(const struct exchanges *x)
 	return x->count ? at(x, x->count - 1) : NULL;
 }
 
+/* What its client got so far may be resumed. */
+static void keep_attempt(const struct exchanges *x, const struct exchange *exchange)
+{
+	struct session_state state;
+
+	if (!exchange->attempt)
+		return;
+	session_get(exchange->session, &state);
+	attempt_keep(exchange->attempt, &x->config.resumes,
+		     state.track[SESSION_RESPONSE].confirmed);
+}
+
 /* The session of an exchange has ended, however. */
 static void tell(struct exchanges *x, const struct exchange *exchange)
 {
 	session_get(exchange->session, &x->last);
 	x->has_last = true;
 	if (x->config.on_end)
-		x->config.on_end(x->config.context, &x->last);
+		x->config.on_end(x->config.context, exchange->number, exchange->session, &x->last);
 }
 
 /* The sessions stay, since the flows' pipelines still know them. */
@@ -71,6 +87,7 @@ void exchanges_fail(struct exchanges *x, enum session_result error)
 			continue;
 		/* One that its pipeline ended keeps that end. */
 		session_fail(exchange->session, error);
+		keep_attempt(x, exchange);
 		tell(x, exchange);
 	}
 	x->failed = true;
@@ -81,8 +98,10 @@ void exchanges_free(struct exchanges *x)
 	if (!x)
 		return;
 	exchanges_fail(x, SESSION_DISCONNECTED);
-	for (size_t i = 0; i < x->count; i++)
+	for (size_t i = 0; i < x->count; i++) {
+		attempt_free(at(x, i)->attempt);
 		(void)session_free(at(x, i)->session);
+	}
 	free(x->ring);
 	free(x);
 }
@@ -142,9 +161,12 @@ enum fault exchanges_request(struct exchanges *x, struct session **ret_session)
 		fault = open_session(x, &begun.session);
 	if (fault)
 		return fault;
+	begun.number = x->begun++;
 	x->count++;
 	*newest(x) = begun;
 	*ret_session = begun.session;
+	if (begun.session && x->config.on_begin)
+		x->config.on_begin(x->config.context, begun.number, begun.session);
 	return FAULT_NONE;
 }
 
@@ -162,6 +184,61 @@ void exchanges_request_head(struct exchanges *x, const struct http1_request *req
 	exchange->head = true;
 }
 
+const struct resume_scope *exchanges_resumes(const struct exchanges *x)
+{
+	return x->config.resumes.table ? &x->config.resumes : NULL;
+}
+
+bool exchanges_gates(const struct exchanges *x, enum session_track track)
+{
+	return x->config.session.task_count[track] > 0;
+}
+
+enum fault exchanges_begin_attempt(struct exchanges *x, struct attempt *attempt)
+{
+	struct exchange *exchange = newest(x);
+
+	assert(exchange && exchange->session && !exchange->attempt);
+	exchange->attempt = attempt;
+	if (session_resume(exchange->session, SESSION_RESPONSE, attempt_start(attempt)) !=
+	    SESSION_OK)
+		return exchanges_refuse_resume(x, SESSION_REQUEST);
+	return FAULT_NONE;
+}
+
+enum fault exchanges_refuse_resume(struct exchanges *x, enum session_track track)
+{
+	const struct exchange *exchange = track == SESSION_REQUEST ? newest(x) : oldest(x);
+
+	session_fail(exchange->session, SESSION_RESUME_REFUSED);
+	return FAULT_RESUME_REFUSED;
+}
+
+struct attempt *exchanges_attempt(const struct exchanges *x)
+{
+	return x->count ? oldest(x)->attempt : NULL;
+}
+
+void exchanges_delivered(struct exchanges *x, uint64_t released)
+{
+	if (!x->count || !oldest(x)->attempt)
+		return;
+	attempt_released(oldest(x)->attempt, released);
+	/* Its client may be gone, and its next attempt under way. */
+	if (x->requests_over)
+		keep_attempt(x, oldest(x));
+}
+
+/* Both messages have ended, and no task of `output` denied the response. */
+static enum session_result finish(struct session *session)
+{
+	enum session_result result = session_end_of_payloads(session);
+
+	for (int task = 0; result == SESSION_OK && session_output_name(session, task); task++)
+		result = session_output(session, task, SESSION_CLEARED);
+	return result == SESSION_OK ? session_finish(session) : result;
+}
+
 /* Finishes the oldest exchange where both its messages have ended. */
 static enum fault settle(struct exchanges *x)
 {
@@ -171,11 +248,11 @@ static enum fault settle(struct exchanges *x)
 	if (!exchange->request_ended || !exchange->response_ended)
 		return FAULT_NONE;
 	if (exchange->session) {
-		result = session_end_of_payloads(exchange->session);
-		if (result == SESSION_OK)
-			result = session_finish(exchange->session);
+		result = finish(exchange->session);
+		keep_attempt(x, exchange);
 		if (!x->failed)
 			tell(x, exchange);
+		attempt_free(exchange->attempt);
 		(void)session_free(exchange->session);
 	}
 	x->first = (x->first + 1) & (x->capacity - 1);
@@ -238,11 +315,33 @@ enum fault exchanges_whole(struct exchanges *x, enum session_track track,
 	return fault;
 }
 
+void exchanges_output_denied(struct exchanges *x, const char *name)
+{
+	struct exchange *exchange = oldest(x);
+
+	assert(exchange && !exchange->response_ended);
+	if (!exchange->denied)
+		exchange->denied = name;
+}
+
+enum fault exchange_deny(struct session *session, const char *name)
+{
+	if (session) {
+		(void)session_end_of_payloads(session);
+		/* Where the session refuses it has ended, or fails by that. */
+		(void)!session_output(session, session_output_task(session, name), SESSION_DENIED);
+	}
+	return FAULT_OUTPUT_DENIED;
+}
+
 enum fault exchanges_response_end(struct exchanges *x, bool interim)
 {
 	struct exchange *exchange = oldest(x);
 
 	assert(exchange && !exchange->response_ended);
+	/* It stays, as one that a task denied amid a message does: its answer is still due. */
+	if (exchange->denied)
+		return exchange_deny(exchange->session, exchange->denied);
 	exchange->response_ended = !interim;
 	return settle(x);
 }
@@ -250,6 +349,8 @@ enum fault exchanges_response_end(struct exchanges *x, bool interim)
 void exchanges_requests_over(struct exchanges *x)
 {
 	x->requests_over = true;
+	for (size_t i = 0; i < x->count; i++)
+		keep_attempt(x, at(x, i));
 }
 
 enum fault exchanges_upgrade(struct exchanges *x, const struct http1_websocket *websocket)
@@ -286,6 +387,36 @@ bool exchanges_identified(const struct exchanges *x, enum framing_kind *ret_fram
 	return x->identified;
 }
 
+uint64_t exchanges_number(const struct exchanges *x, enum session_track track)
+{
+	const struct exchange *exchange = track == SESSION_REQUEST ? newest(x) : oldest(x);
+
+	if (exchange)
+		return exchange->number;
+	return x->begun ? x->begun - 1 : 0;
+}
+
+bool exchanges_track_state(const struct exchanges *x, enum session_track track,
+			   uint64_t *ret_number, struct session_state *ret_state)
+{
+	const struct exchange *exchange = track == SESSION_REQUEST ? newest(x) : oldest(x);
+
+	if (!exchange || !exchange->session)
+		return false;
+	*ret_number = exchange->number;
+	session_get(exchange->session, ret_state);
+	return true;
+}
+
+const struct session *exchanges_session(const struct exchanges *x, uint64_t number)
+{
+	const struct exchange *first = oldest(x);
+
+	if (!first || number < first->number || number - first->number >= x->count)
+		return NULL;
+	return at(x, (size_t)(number - first->number))->session;
+}
+
 size_t exchanges_open(const struct exchanges *x)
 {
 	return x->count;
@@ -313,5 +444,9 @@ bool exchanges_state(const struct exchanges *x, struct session_state *ret_state)
 
 size_t exchanges_memory(const struct exchanges *x)
 {
-	return sizeof(*x) + x->capacity * sizeof(*x->ring);
+	size_t bytes = sizeof(*x) + x->capacity * sizeof(*x->ring);
+
+	for (size_t i = 0; i < x->count; i++)
+		bytes += at(x, i)->attempt ? attempt_memory(at(x, i)->attempt) : 0;
+	return bytes;
 }

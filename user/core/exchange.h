@@ -6,7 +6,7 @@
  *
  * Invariants:
  *  X1. A session begins with its request, and ends when both its messages have; it
- *      is finished then, or failed.
+ *      is finished then, once every task of `output` has cleared the response, or failed.
  *  X2. Responses answer requests in the order these came (RFC 9112 9.3.2). One that
  *      answers none is a fault.
  *  X3. Every session that began ends, and is told of exactly once (on_end).
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/macros.h"
+#include "core/attempt.h"
 #include "core/fault.h"
 #include "core/frame_http1.h"
 #include "core/pipeline.h"
@@ -31,9 +32,19 @@
 
 struct exchanges_config {
 	struct session_config session; /* of each; its arrays are borrowed */
-	/* A session ended; may be NULL. Not called where no track has tasks. */
-	void (*on_end)(void *context, const struct session_state *state);
+	/*
+	 * A session began, and ended; may be NULL. Not called where no track has tasks. number
+	 * counts the exchanges of the stream from 0.
+	 */
+	void (*on_begin)(void *context, uint64_t number, const struct session *session);
+	void (*on_end)(void *context, uint64_t number, const struct session *session,
+		       const struct session_state *state);
 	void *context;
+	/*
+	 * http1, where the response has tasks: whose attempts at it are known. Its table outlives
+	 * the exchanges.
+	 */
+	struct resume_scope resumes;
 	/*
 	 * One flow alone is seen (replay): a request is answered once it has ended, and a
 	 * response that answers none is that to a GET.
@@ -62,6 +73,22 @@ enum fault exchanges_request(struct exchanges *exchanges, struct session **ret_s
 void exchanges_request_line(struct exchanges *exchanges, const struct http1_request *request);
 /* Its head is whole: from now on it may be answered. */
 void exchanges_request_head(struct exchanges *exchanges, const struct http1_request *request);
+/* Do resumes count, and in what scope? NULL: nobody looks for them. */
+const struct resume_scope *exchanges_resumes(const struct exchanges *exchanges);
+/* Has a track tasks that gate it? */
+bool exchanges_gates(const struct exchanges *exchanges, enum session_track track);
+/*
+ * The request is one attempt at its response, which is taken over. Its track begins where the
+ * attempts before it ended. FAULT_RESUME_REFUSED: past the ceiling.
+ */
+enum fault exchanges_begin_attempt(struct exchanges *exchanges, struct attempt *attempt) must_check;
+/* Its session failed as one that may not resume. Always FAULT_RESUME_REFUSED. */
+enum fault exchanges_refuse_resume(struct exchanges *exchanges,
+				   enum session_track track) must_check;
+/* That of the response under way, or NULL; valid until it ends. */
+struct attempt *exchanges_attempt(const struct exchanges *exchanges);
+/* So many bytes of the flow of responses are released. */
+void exchanges_delivered(struct exchanges *exchanges, uint64_t released);
 /* It ended. FAULT_ACCOUNTING: its session could not be finished. */
 enum fault exchanges_request_end(struct exchanges *exchanges) must_check;
 
@@ -77,7 +104,21 @@ enum fault exchanges_response(struct exchanges *exchanges, struct session **ret_
  */
 enum fault exchanges_whole(struct exchanges *exchanges, enum session_track track,
 			   struct session **ret_session) must_check;
-/* It ended; interim: the answer itself is still to come. */
+/*
+ * A task of `output` found what it denies in the response under way. The session is told
+ * when that ends, whether or not the request has. Only the first counts. name: as in the
+ * session, and valid until then.
+ */
+void exchanges_output_denied(struct exchanges *exchanges, const char *name);
+/*
+ * Tells a session what a task of `output` denied; its payloads end with that. NULL: there is
+ * none. Always FAULT_OUTPUT_DENIED.
+ */
+enum fault exchange_deny(struct session *session, const char *name) must_check;
+/*
+ * It ended; interim: the answer itself is still to come. FAULT_OUTPUT_DENIED: the session is
+ * denied, and the answer still due, for a refusal to stand for. FAULT_ACCOUNTING.
+ */
 enum fault exchanges_response_end(struct exchanges *exchanges, bool interim) must_check;
 
 /* The client's flow has ended: no request comes any more. */
@@ -108,6 +149,19 @@ const struct http1_request *exchanges_due(const struct exchanges *exchanges);
  * begin any more. The sessions are freed with the rest.
  */
 void exchanges_fail(struct exchanges *exchanges, enum session_result error);
+/* The number of the exchange whose message of that track is under way, or was last. */
+uint64_t exchanges_number(const struct exchanges *exchanges, enum session_track track);
+
+/*
+ * The state of its session, and that number. False: it has none, or has ended. For a track
+ * whose message waits to begin it is that of the exchange before.
+ */
+bool exchanges_track_state(const struct exchanges *exchanges, enum session_track track,
+			   uint64_t *ret_number, struct session_state *ret_state);
+
+/* The session of an exchange that is open, by its number. NULL: it has none, or has ended. */
+const struct session *exchanges_session(const struct exchanges *exchanges, uint64_t number);
+
 /* The state of the oldest open session, else of the last that ended. False: there was none. */
 bool exchanges_state(const struct exchanges *exchanges, struct session_state *ret_state);
 

@@ -47,8 +47,21 @@ static int set_up_raw(struct extractor *x, unsigned int flags)
 	return join_raw(x, (flags & EXTRACTOR_ATTEMPT) && !x->json);
 }
 
-static int set_up_known(struct extractor *x, enum extract_kind kind)
+/* The tokens go through the rules first; events are chunks, each of them. */
+static int set_up_strict(struct extractor *x)
 {
+	x->strict = malloc(sizeof(*x->strict));
+	if (!x->strict)
+		return -ENOMEM;
+	extract_strict_init(x->strict, x->known, &x->scanner);
+	set_up_json(x, &extract_strict_sink, x->strict);
+	x->document |= x->messages;
+	return 0;
+}
+
+static int set_up_known(struct extractor *x, const struct extract *config)
+{
+	enum extract_kind kind = config->kind;
 	size_t count;
 	const struct extract_form *const *forms = extract_forms_of(kind, &count);
 
@@ -59,7 +72,7 @@ static int set_up_known(struct extractor *x, enum extract_kind kind)
 	if (kind == EXTRACT_AUTO || kind == EXTRACT_BEDROCK)
 		x->known->bytes = kind == EXTRACT_AUTO ? BYTES_PERHAPS : BYTES_CERTAIN;
 	set_up_json(x, &extract_known_sink, x->known);
-	return 0;
+	return config->strict && kind == EXTRACT_OPENAI_CHAT ? set_up_strict(x) : 0;
 }
 
 static int set_up(struct extractor *x, const struct extract *config, unsigned int flags)
@@ -75,7 +88,7 @@ static int set_up(struct extractor *x, const struct extract *config, unsigned in
 	case EXTRACT_AUTO:
 		x->event.texts = x->messages && !x->document;
 		if (x->messages)
-			return set_up_known(x, config->kind);
+			return set_up_known(x, config);
 		/* fall through */
 	case EXTRACT_JSONRPC:
 		set_up_json(x, &extract_tokens_sink, &x->tokens);
@@ -89,7 +102,7 @@ static int set_up(struct extractor *x, const struct extract *config, unsigned in
 	case EXTRACT_COHERE:
 	case EXTRACT_A2A:
 	case EXTRACT_MCP:
-		return set_up_known(x, config->kind);
+		return set_up_known(x, config);
 	default:
 		return -EINVAL;
 	}
@@ -125,8 +138,12 @@ void extractor_done(struct extractor *x)
 {
 	if (x->known)
 		extract_known_done(x->known);
+	if (x->strict)
+		extract_strict_done(x->strict);
 	free(x->known);
+	free(x->strict);
 	x->known = NULL;
+	x->strict = NULL;
 	extract_text_done(&x->raw_text);
 	extract_event_done(&x->event);
 	extract_tokens_done(&x->tokens);
@@ -245,6 +262,8 @@ static enum fault message_end(struct extractor *x, bool delimited)
 	case EVENT_HELD:
 		return x->document ? FAULT_BAD_JSON : FAULT_NONE;
 	case EVENT_END:
+		if (x->strict && !x->strict->chunk)
+			return FAULT_PROTOCOL;
 		x->complete = true;
 		return channel_set_end(x->set);
 	case EVENT_JSON:
@@ -283,6 +302,8 @@ enum fault extractor_end(struct extractor *x)
 {
 	enum fault fault = extract_raw_end(&x->raw);
 
+	if (!fault && x->strict && x->event.marks && !x->event.ended)
+		return FAULT_TRUNCATED;
 	return fault ? fault : channel_set_end(x->set);
 }
 
@@ -293,5 +314,7 @@ size_t extractor_memory(const struct extractor *x)
 
 	if (x->known)
 		bytes += sizeof(*x->known) + extract_known_memory(x->known);
+	if (x->strict)
+		bytes += sizeof(*x->strict) + extract_strict_memory(x->strict);
 	return bytes;
 }

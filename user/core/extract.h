@@ -26,6 +26,7 @@
 #include "core/extract_event.h"
 #include "core/extract_known.h"
 #include "core/extract_raw.h"
+#include "core/extract_strict.h"
 #include "core/extract_text.h"
 #include "core/extract_tokens.h"
 #include "core/fault.h"
@@ -46,7 +47,8 @@ struct extractor {
 	struct extract_raw raw;
 	struct extract_text raw_text; /* its literals, where they are read */
 	struct extract_tokens tokens;
-	struct extract_known *known; /* NULL: no form is known */
+	struct extract_known *known;   /* NULL: no form is known */
+	struct extract_strict *strict; /* NULL: whatever the form does not know is any text */
 	struct json scanner;
 };
 

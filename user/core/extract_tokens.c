@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/resume_marks.h"
+
 static const char meta_name[] = "meta";
 
 void extract_tokens_init(struct extract_tokens *t, struct channel_set *set, const struct json *json)
@@ -128,6 +130,8 @@ enum fault extract_tokens_text(void *context, enum json_token token, unsigned in
 {
 	struct extract_tokens *t = context;
 
+	if (t->marks && token != JSON_NAME)
+		resume_marks_token(t->marks, &t->json->names, token, flags, text, len);
 	if (flags != (JSON_FIRST | JSON_LAST) || token == JSON_STRING)
 		return piece(t, token, flags, text, len, runes);
 	if (token == JSON_NAME)

@@ -22,10 +22,13 @@
 #include "core/fault.h"
 #include "core/json.h"
 
+struct resume_marks;
+
 struct extract_tokens {
 	struct channel_set *set;
 	const struct json *json;
-	bool park; /* the string under way may go on in this unit */
+	struct resume_marks *marks; /* of the stream it is of; NULL: nobody wants them */
+	bool park;		    /* the string under way may go on in this unit */
 	struct channel *current;
 	char *declared; /* the path whose strings are joined, or NULL; and the names in it */
 	uint32_t declared_names;

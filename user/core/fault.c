@@ -25,6 +25,9 @@ static const char *const names[] = {
 	[FAULT_HOLD_TIMEOUT] = "hold_timeout",
 	[FAULT_ACCOUNTING] = "accounting",
 	[FAULT_NO_MEMORY] = "no_memory",
+	[FAULT_UNREPRESENTED] = "unrepresented",
+	[FAULT_OUTPUT_DENIED] = "output_denied",
+	[FAULT_RESUME_REFUSED] = "resume_refused",
 };
 _Static_assert(ARRAY_SIZE(names) == _FAULT_MAX, "a name for every fault");
 

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attempt.h"
 #include "core/pipeline_auto.h"
 #include "core/pipeline_http.h"
 #include "core/pipeline_internal.h"
+#include "core/pipeline_watch.h"
 
 /* A flow of pieces. */
 static int init_codec(struct pipeline *p, const struct pipeline_config *config,
@@ -86,19 +88,25 @@ static void init_body(struct pipeline *p, const struct pipeline_config *config)
 
 static int init_set(struct pipeline *p, const struct pipeline_config *config)
 {
-	p->terms = calloc(config->task_count + 1, sizeof(*p->terms));
+	size_t gating = config->task_count, count = gating + config->watcher_count;
+	int r;
+
+	p->terms = calloc(count + 1, sizeof(*p->terms));
 	if (!p->terms)
 		return -ENOMEM;
-	for (size_t i = 0; i < config->task_count; i++)
+	for (size_t i = 0; i < gating; i++)
 		p->terms[i] = config->tasks[i].terms;
+	for (size_t i = gating; i < count; i++)
+		p->terms[i] = config->watchers[i - gating].terms;
 	p->set = (struct channel_set){
 		.terms = p->terms,
-		.task_count = config->task_count,
+		.task_count = gating,
 		.ceiling = config->task_count ? SESSION_RUNES_MAX : UINT64_MAX,
 		.on_text = config->on_text,
 		.context = config->context,
 	};
-	return channel_set_init(&p->set);
+	r = pipeline_watch_init(p, config);
+	return r < 0 ? r : channel_set_init(&p->set);
 }
 
 /* The extractor of a flow that has one; http1 has one for each body. */
@@ -140,7 +148,7 @@ enum fault pipeline_begin(struct pipeline *p, struct session *session)
 	p->base = p->hold.task_count ? p->hold.observed : p->set.track;
 	p->hold.released_runes = p->base;
 	channel_set_restart(&p->set, p->base);
-	return FAULT_NONE;
+	return pipeline_watch_begin(p, session);
 }
 
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config)
@@ -161,24 +169,30 @@ int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *confi
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pipeline)
 {
 	cleanup(pipeline_freep) struct pipeline *p = NULL;
+	struct pipeline_config framed = *config;
 	int r;
 
 	if (!config->max_message || !config->max_pending_units)
 		return -EINVAL;
-	if (config->task_count && config->extract.kind == EXTRACT_NONE)
+	if ((config->task_count || config->watcher_count) && config->extract.kind == EXTRACT_NONE)
 		return -EINVAL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->max_message = config->max_message;
-	p->evaluate = config->task_count || config->on_text;
+	p->evaluate = config->task_count || config->watcher_count || config->on_text;
+	p->exchanges = config->exchanges;
 	p->on_unit = config->on_unit;
 	p->context = config->context;
 	r = pipeline_hold_init(&p->hold, config);
 	if (r == 0)
 		r = init_set(p, config);
+	/* Tasks that watch alone refuse nothing. */
+	framed.release_opaque |= config->watcher_count && !p->hold.holds;
+	/* A request is no answer that comes in chunks. */
+	framed.extract.strict &= config->track == SESSION_RESPONSE;
 	if (r == 0)
-		r = pipeline_set_framing(p, config);
+		r = pipeline_set_framing(p, &framed);
 	if (r < 0)
 		return r;
 	*ret_pipeline = take_ptr(p);
@@ -194,18 +208,20 @@ void pipeline_free(struct pipeline *p)
 	pipeline_body_done(&p->body);
 	extractor_done(&p->extractor);
 	channel_set_done(&p->set);
+	pipeline_watch_done(p);
 	pipeline_hold_done(&p->hold);
 	free(p->terms);
 	free(p);
 }
 
 enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
-			     struct refusal_mark mark)
+			     struct refusal_mark mark, bool whole)
 {
 	const struct hold_unit held = {
 		.end = unit->end,
 		.rune_end = p->set.track,
 		.mark = mark,
+		.whole = whole,
 	};
 	enum fault fault = pipeline_hold_unit(&p->hold, &p->set, &held);
 
@@ -214,6 +230,10 @@ enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 	unit->start = p->framed;
 	unit->rune_end = p->set.track;
 	p->framed = unit->end;
+	p->whole = whole ? unit->end : p->whole;
+	if (p->set.attempt)
+		attempt_unit(p->set.attempt, unit->end, unit->rune_end,
+			     pipeline_http_body_bytes(p));
 	/* An end that takes no byte has been told of with the unit before. */
 	if (p->on_unit && (unit->end > unit->start || unit->messages))
 		p->on_unit(p->context, unit);
@@ -231,7 +251,7 @@ static enum fault unit_end(struct pipeline *p, uint64_t payload_start, uint64_t 
 		.messages = message,
 	};
 
-	return pipeline_unit_end(p, &unit, (struct refusal_mark){0});
+	return pipeline_unit_end(p, &unit, (struct refusal_mark){0}, true);
 }
 
 /* Each of these takes some of the data, up to the end of a unit, and says how much. */
@@ -249,7 +269,7 @@ static enum fault feed_body(struct pipeline *p, const uint8_t *data, size_t len,
 		return unit_end(p, p->framed, p->framed + body->payload, body->message);
 	unit.end = p->received;
 	unit.messages = step == BODY_UNIT && body->message;
-	return pipeline_unit_end(p, &unit, p->hold.mark);
+	return pipeline_unit_end(p, &unit, p->hold.mark, true);
 }
 
 static enum fault feed_sentinel(struct pipeline *p, const uint8_t *data, size_t len,
@@ -306,12 +326,14 @@ static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t
 }
 
 /*
- * How much of len the unit under way may still take: one that is framed in so many bytes
- * that no hold has room for it is refused.
+ * How much of len the unit under way, or the message where that is held whole, may still
+ * take: one that is framed in so many bytes that no hold has room for it is refused.
  */
 static enum fault unit_room(const struct pipeline *p, size_t len, size_t *ret_room)
 {
-	uint64_t unit = p->received - p->framed, max = p->max_message + PIPELINE_FRAME_OVERHEAD;
+	bool message = p->hold.holds && p->hold.level == SESSION_COMPLETE;
+	uint64_t unit = p->received - (message ? p->whole : p->framed);
+	uint64_t max = p->max_message + PIPELINE_FRAME_OVERHEAD;
 
 	if (max < p->max_message)
 		max = UINT64_MAX;
@@ -394,6 +416,9 @@ static enum fault fail(struct pipeline *p, enum fault fault)
 			.end = match->end,
 		};
 		pipeline_hold_deny(&p->hold, &p->set);
+	} else if (fault == FAULT_OUTPUT_DENIED) {
+		/* What was cleared before is settled, and what is held stays. */
+		p->denial = p->watch.denial;
 	} else {
 		pipeline_hold_fail(&p->hold, &p->set);
 	}
@@ -410,7 +435,10 @@ enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
 	fault = feed(p, data, len);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
-	return fault ? fail(p, fault) : FAULT_NONE;
+	if (fault)
+		fault = fail(p, fault);
+	pipeline_http_delivered(p);
+	return fault;
 }
 
 /* The last line of a stream may lack its LF where the configuration says so. */
@@ -452,7 +480,12 @@ enum fault pipeline_end(struct pipeline *p)
 		fault = end_of_tail(p);
 	if (!fault && !p->automatic && !p->http)
 		fault = extractor_end(&p->extractor);
+	if (!fault && !p->automatic && !p->http)
+		fault = pipeline_watch_judge(p);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
-	return fault ? fail(p, fault) : FAULT_NONE;
+	if (fault)
+		fault = fail(p, fault);
+	pipeline_http_delivered(p);
+	return fault;
 }

@@ -11,12 +11,14 @@
  *  P2. Units tile the input in order: each begins where the one before ended.
  *  P3. released <= the end of the last complete unit <= received.
  *  P4. released is the end of the last unit whose runes, and all before, every
- *      task of the track has cleared; on a track without tasks, of the last
- *      complete unit.
+ *      task of the track has cleared, and with which, at the level complete, a message
+ *      ends; at the level deferred, and on a track without tasks, of the last
+ *      complete unit. What ends a response that a task of `output` denied is not released.
  *  P5. After a fault released stays where it is, and further input is refused.
  *  P6. Every rune of a unit that is not fixed grammar is observed and evaluated:
  *      member names, numbers and strings no extractor knows go to `meta` or to
  *      a channel of their own, and end with their unit.
+ *  P7. Tasks that watch change no other answer, but that there is text to be evaluated.
  *
  * Units: byte offsets count from the first byte of the flow; runes are Unicode
  * scalar values, numbered in arrival order over all channels of the track.
@@ -118,6 +120,11 @@ struct extract {
 	enum extract_kind kind;
 	char path[EXTRACT_PATH_MAX]; /* EXTRACT_PATH: member names joined by '.' */
 	bool join_unit;		     /* path, raw: the channel ends with each unit */
+	/*
+	 * openai_chat: one choice and known fields only, and an end that is marked; anything
+	 * else is FAULT_UNREPRESENTED, FAULT_PROTOCOL or FAULT_TRUNCATED (core/extract_strict.h).
+	 */
+	bool strict;
 	/* U+FFFD per maximal subpart instead of FAULT_BAD_UTF8 (driver only) */
 	bool replace_ill_formed;
 };
@@ -125,6 +132,17 @@ struct extract {
 struct pipeline_task {
 	const char *name;	   /* as in the session; borrowed, outlives the pipeline */
 	const struct terms *terms; /* borrowed, outlives the pipeline */
+	bool output; /* a watcher: what it finds denies the response, when that has ended */
+};
+
+/*
+ * What a watcher found: once per session, or exchange without one, the first of each. Never
+ * the text.
+ */
+struct pipeline_finding {
+	const struct pipeline_task *task; /* the configuration's */
+	uint32_t rule;
+	uint64_t start, end; /* track runes, of the exchange */
 };
 
 struct pipeline_unit {
@@ -150,16 +168,38 @@ struct pipeline_config {
 	uint64_t max_message;	    /* bytes of one payload, at least 1 */
 	uint64_t max_pending_units; /* framed but not yet cleared, at least 1; a bound on memory */
 	enum session_track track;
+	/*
+	 * When what is cleared may leave. BLOCKING: at the end of each unit. COMPLETE: at the end
+	 * of the message, of http1 with its head; an interim response, a 101, a head that its body
+	 * waits for and an empty line between two messages are messages of their own. DEFERRED:
+	 * what is framed leaves at the end of its unit, cleared or not; a denial that comes later
+	 * ends the flow there. A message that is held whole is FAULT_TOO_LARGE as a unit is.
+	 */
+	enum session_level level;
 	struct session *session; /* borrowed; may be NULL where the track has no tasks */
-	/* http1, auto: whose sessions are used, and not the one above; borrowed, of both flows. */
+	/*
+	 * Borrowed, of both flows. http1, auto: whose sessions are used, and not the one above.
+	 * Others: the exchange over all of the stream has begun there, where there are any.
+	 */
 	struct exchanges *exchanges;
 	bool release_opaque; /* bodies and messages that are no text are not refused */
 	const struct pipeline_task *tasks;
 	size_t task_count; /* 0: framed and forwarded at unit boundaries */
 	/*
+	 * Tasks that evaluate the same text and gate no rune of it: those of a policy that
+	 * observes, those that only warn, and on the response track those of `output`, which
+	 * the session knows (session_output()). They are in no track's task set. What the
+	 * matcher of one cannot evaluate is a fault for those of `output` alone. Borrowed,
+	 * outlives the pipeline.
+	 */
+	const struct pipeline_task *watchers;
+	size_t watcher_count;
+	void (*on_finding)(void *context, const struct pipeline_finding *finding); /* may be NULL */
+	/*
 	 * Observers; may be NULL. Text is well-formed UTF-8 of one channel, valid during
 	 * the call, and handed on before it is judged. Without tasks payloads are read as
-	 * text, and have to be, only where on_text wants it.
+	 * text, and have to be, only where watchers or on_text want it; what is no text at all
+	 * passes unread where nobody but watchers does that are not of `output`.
 	 */
 	void (*on_unit)(void *context, const struct pipeline_unit *unit);
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
@@ -193,8 +233,9 @@ enum fault pipeline_feed(struct pipeline *pipeline, const uint8_t *data, size_t 
 /*
  * The flow ended here. FAULT_TRUNCATED inside a unit; otherwise what waited for
  * more text is cleared, or denied. No input may follow. The session goes on, for
- * the sake of the other flow: when both have ended the caller calls
- * session_end_of_payloads() and session_finish().
+ * the sake of the other flow: when both have ended the caller ends the exchange, or
+ * calls session_end_of_payloads(), session_output() for what cleared, and
+ * session_finish(). FAULT_OUTPUT_DENIED: the session has been told of that.
  */
 enum fault pipeline_end(struct pipeline *pipeline) must_check;
 
@@ -229,7 +270,7 @@ bool pipeline_complete(const struct pipeline *pipeline);
 enum fault pipeline_fault(const struct pipeline *pipeline);
 /* As configured; of auto, what it turned out to be, once that is known. */
 enum framing_kind pipeline_framing(const struct pipeline *pipeline);
-/* NULL unless the fault is FAULT_BLOCKED. */
+/* NULL unless the fault is FAULT_BLOCKED or FAULT_OUTPUT_DENIED. */
 const struct pipeline_denial *pipeline_denial(const struct pipeline *pipeline);
 /*
  * Bytes of memory this pipeline holds. Cheap, and exact but for a string under way

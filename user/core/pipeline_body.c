@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/resume_marks.h"
 #include "core/utf8.h"
 
 /* Bytes of a form that are decoded at once. */
@@ -231,6 +232,8 @@ static enum fault end_meta(struct pipeline_body *body)
 	if (!fault && body->meta_len && body->evaluate && body->kind == BODY_EVENTS &&
 	    is_misread(body->meta, body->meta_len - 1))
 		fault = FAULT_BAD_FRAME;
+	if (body->meta_len && body->marks && body->kind == BODY_EVENTS)
+		resume_marks_block(body->marks, body->meta, body->meta_len - 1);
 	body->meta_len = 0;
 	if (body->meta_capacity > KEEP_META)
 		free_meta(body);

@@ -44,6 +44,8 @@ enum body_step {
 	BODY_TAIL, /* sse: its last byte does, a unit before having ended at the CR before it */
 };
 
+struct resume_marks;
+
 struct pipeline_body {
 	enum body_kind kind;
 	struct channel_set *set;
@@ -54,7 +56,8 @@ struct pipeline_body {
 	bool by_element;	      /* a document that is a JSON array is BODY_PIECES instead */
 	void (*on_payload)(void *context, const uint8_t *payload, size_t len, bool last);
 	void *context;
-	bool evaluate; /* meta is wanted */
+	struct resume_marks *marks; /* events: where their ids go; NULL: nobody wants them */
+	bool evaluate;		    /* meta is wanted */
 	uint64_t limit;
 
 	uint64_t payload; /* bytes, of the document or line that has come or ended */

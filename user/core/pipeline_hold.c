@@ -13,10 +13,17 @@ int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config 
 {
 	*hold = (struct pipeline_hold){
 		.track = config->track,
+		.level = config->level,
+		.holds = config->task_count > 0,
 		.task_count = config->task_count,
+		.watermark = UINT64_MAX,
 		.max = config->max_pending_units,
 		.settle_at = SETTLE_UNITS,
 	};
+	if ((unsigned int)config->level >= _SESSION_LEVEL_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < config->watcher_count; i++)
+		hold->holds |= config->watchers[i].output;
 	if (!config->task_count)
 		return 0;
 	hold->tasks = calloc(config->task_count, sizeof(*hold->tasks));
@@ -65,20 +72,35 @@ void pipeline_hold_done(struct pipeline_hold *hold)
 	free(hold->units);
 }
 
-void pipeline_hold_advance(struct pipeline_hold *hold)
+/* Does the session, where there is one, still offer a release? */
+static bool read_watermark(struct pipeline_hold *hold)
 {
 	struct session_state state;
 	uint64_t moved;
 
+	if (!hold->task_count)
+		return true;
 	if (!hold->session)
-		return;
+		return false;
 	(void)session_advance(hold->session, hold->track, &moved);
 	/* Read anew and not taken from above, in case someone else advanced the track. */
 	session_get(hold->session, &state);
 	if (!state.track[hold->track].has_release)
-		return;
+		return false;
 	hold->watermark = state.track[hold->track].release;
-	while (hold->count && hold->units[hold->first].rune_end <= hold->watermark) {
+	return true;
+}
+
+static bool may_leave(const struct pipeline_hold *hold, const struct hold_unit *unit)
+{
+	return hold->level == SESSION_DEFERRED || unit->rune_end <= hold->watermark;
+}
+
+void pipeline_hold_advance(struct pipeline_hold *hold)
+{
+	if (!read_watermark(hold))
+		return;
+	while (hold->count && may_leave(hold, &hold->units[hold->first])) {
 		hold->released = hold->units[hold->first].end;
 		hold->released_runes = hold->units[hold->first].rune_end;
 		hold->mark = hold->units[hold->first].mark;
@@ -92,7 +114,7 @@ void pipeline_hold_advance(struct pipeline_hold *hold)
 	}
 }
 
-enum fault pipeline_hold_settle(struct pipeline_hold *hold, const struct channel_set *set)
+enum fault pipeline_hold_account(struct pipeline_hold *hold, const struct channel_set *set)
 {
 	uint64_t received;
 
@@ -115,6 +137,15 @@ enum fault pipeline_hold_settle(struct pipeline_hold *hold, const struct channel
 			return FAULT_ACCOUNTING;
 		task->cleared = frontier;
 	}
+	return FAULT_NONE;
+}
+
+enum fault pipeline_hold_settle(struct pipeline_hold *hold, const struct channel_set *set)
+{
+	enum fault fault = pipeline_hold_account(hold, set);
+
+	if (fault)
+		return fault;
 	pipeline_hold_advance(hold);
 	hold->settle_at = hold->count + SETTLE_UNITS;
 	return FAULT_NONE;
@@ -146,8 +177,11 @@ enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_s
 {
 	enum fault fault = FAULT_NONE;
 
+	/* It leaves with the end of its message. */
+	if (hold->holds && hold->level == SESSION_COMPLETE && !unit->whole)
+		return FAULT_NONE;
 	/* Between two sessions only empty lines come. */
-	if (!hold->task_count || (!hold->session && !hold->count)) {
+	if (!hold->holds || (hold->task_count && !hold->session && !hold->count)) {
 		hold->released = unit->end;
 		hold->released_runes = unit->rune_end;
 		hold->mark = unit->mark;

@@ -6,6 +6,10 @@
  * Invariants:
  *  - Units whose text ends at the same rune are one entry.
  *  - A task clears nothing of a unit before the unit is complete.
+ *  - Under complete an entry ends with a message; under deferred it is held until the
+ *    session is asked next, and leaves then, cleared or not, unless the session has ended.
+ *  - Without tasks that gate nothing is held, but where tasks of `output` judge what ends:
+ *    then until the session would be asked.
  *
  * Units: bytes of the flow, and runes of the track.
  */
@@ -30,11 +34,14 @@ struct hold_task {
 struct hold_unit {
 	uint64_t end, rune_end;
 	struct refusal_mark mark; /* behind it */
+	bool whole;		  /* a message ends with it */
 };
 
 struct pipeline_hold {
 	struct session *session; /* NULL: none, for now */
 	enum session_track track;
+	enum session_level level;
+	bool holds; /* tasks gate, or judge what has ended */
 	size_t task_count;
 	struct hold_task *tasks;
 	uint64_t observed; /* runes of the track the session knows of */
@@ -48,7 +55,7 @@ struct pipeline_hold {
 	size_t settle_at; /* units, between two calls of settle */
 };
 
-/* -EINVAL: a task without terms. -ENOMEM. */
+/* -EINVAL: no such level, or a task without terms. -ENOMEM. */
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config) must_check;
 void pipeline_hold_done(struct pipeline_hold *hold);
 
@@ -71,7 +78,11 @@ enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_s
 enum fault pipeline_hold_settle(struct pipeline_hold *hold,
 				const struct channel_set *set) must_check;
 
-/* Releases what the session's watermark allows. */
+/* The same, and releases nothing. */
+enum fault pipeline_hold_account(struct pipeline_hold *hold,
+				 const struct channel_set *set) must_check;
+
+/* Releases what the level, and the session's watermark, allow. */
 void pipeline_hold_advance(struct pipeline_hold *hold);
 
 /* Settles what was cleared before, then ends the session: denied by set->match, or failed. */

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/attempt.h"
 #include "core/exchange.h"
 #include "core/percent.h"
 #include "core/pipeline_http_internal.h"
+#include "core/pipeline_watch.h"
 
 int pipeline_http_new(struct pipeline *p, const struct pipeline_config *config)
 {
@@ -36,6 +38,8 @@ void pipeline_http_free(struct pipeline *p)
 		return;
 	pipeline_http_end_body(p);
 	frame_http1_done(&p->http->frame);
+	if (pipeline_http_is_request(p))
+		attempt_free(p->http->attempt);
 	free(p->http);
 	p->http = NULL;
 }
@@ -108,12 +112,16 @@ static enum fault take_line(struct pipeline *p, const struct http1_piece *piece)
 enum fault pipeline_http_leave(struct pipeline *p, bool goes_on)
 {
 	struct exchanges *exchanges = p->http->exchanges;
-	enum fault fault = pipeline_hold_settle(&p->hold, &p->set);
+	enum fault fault = pipeline_watch_judge(p);
 
+	if (!fault)
+		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (!fault)
 		fault = pipeline_hold_end(&p->hold);
 	if (fault)
 		return fault;
+	pipeline_http_delivered(p);
+	p->set.attempt = NULL;
 	return pipeline_http_is_request(p) ? exchanges_request_end(exchanges)
 					   : exchanges_response_end(exchanges, goes_on);
 }
@@ -127,9 +135,9 @@ enum fault pipeline_http_end_message(struct pipeline *p)
 	bool goes_on = head.interim || head.status == 101;
 	bool streams = pipeline_http_streams(p);
 	struct pipeline_unit unit = {.messages = http->messages + !streams};
-	enum fault fault = FAULT_NONE;
+	enum fault fault = pipeline_watch_ending(p);
 
-	if (http->decoder)
+	if (!fault && http->decoder)
 		fault = decoder_end(http->decoder);
 	if (!fault)
 		fault = pipeline_body_end(&p->body);
@@ -156,14 +164,18 @@ static enum fault take_head(struct pipeline *p)
 		exchanges_request_head(http->exchanges, &head->request);
 	if (head->body == HTTP1_TUNNEL)
 		return pipeline_http_upgrade(p);
-	fault = pipeline_http_begin_body(p);
+	fault = pipeline_http_resume_head(p);
+	if (!fault)
+		fault = pipeline_http_begin_body(p);
 	if (fault || (!pipeline_http_streams(p) && !head->expect_continue))
 		return fault;
-	return pipeline_http_unit(p, (struct pipeline_unit){0});
+	return pipeline_http_head_unit(p);
 }
 
 static enum fault take_piece(struct pipeline *p, const struct http1_piece *piece)
 {
+	enum fault fault;
+
 	/* A body's bytes are counted as they are taken. */
 	if (piece->kind != HTTP1_BODY)
 		p->received += piece->used;
@@ -171,8 +183,10 @@ static enum fault take_piece(struct pipeline *p, const struct http1_piece *piece
 	case HTTP1_START:
 		if (pipeline_http_is_request(p))
 			exchanges_request_line(p->http->exchanges, &p->http->frame.head.request);
-		return take_line(p, piece);
+		/* fall through */
 	case HTTP1_FIELD:
+		fault = pipeline_http_resume_line(p, piece);
+		return fault ? fault : take_line(p, piece);
 	case HTTP1_EXTENSION:
 		return take_line(p, piece);
 	case HTTP1_HEAD:

@@ -17,6 +17,8 @@
  *      of its own. A chunk's size leaves with what comes next in it.
  *  T5. Behind a 101 that agrees on WebSocket both flows are messages of that, each to its
  *      end, in the exchange of the 101. One that agrees on anything else does not leave.
+ *  T6. A message that goes on from where another was broken off is judged with the end of
+ *      what was delivered of that before it (core/attempt.h), or refused.
  *
  * On a track without tasks nobody reads a body: it is forwarded as it comes, unless it
  * is a stream of messages.
@@ -40,6 +42,11 @@ enum fault pipeline_http_feed(struct pipeline *p, const uint8_t *data, size_t le
 			      size_t *ret_used) must_check;
 /* The flow ended. */
 enum fault pipeline_http_end(struct pipeline *p) must_check;
+
+/* What the flow has released may have moved: its attempt learns of it. */
+void pipeline_http_delivered(struct pipeline *p);
+/* A unit ends in the body under way: so much of the body lies before its end. */
+uint64_t pipeline_http_body_bytes(const struct pipeline *p);
 
 uint64_t pipeline_http_partial(const struct pipeline *p);
 /* Bytes of the body, or of the chunk under way, that are still to come. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of HTTP messages: the part of pipeline_http.h that reads them. */
+#include "core/attempt.h"
 #include "core/exchange.h"
 #include "core/pipeline_http_internal.h"
 
@@ -57,7 +58,7 @@ static struct refusal_mark mark_here(const struct pipeline *p)
 	return mark;
 }
 
-enum fault pipeline_http_unit(struct pipeline *p, struct pipeline_unit unit)
+static enum fault end_unit(struct pipeline *p, struct pipeline_unit unit, bool whole)
 {
 	/* The lines of a head are a unit's text as well, where no body's text ends it. */
 	enum fault fault = channel_set_unit_end(&p->set);
@@ -65,7 +66,17 @@ enum fault pipeline_http_unit(struct pipeline *p, struct pipeline_unit unit)
 	if (fault)
 		return fault;
 	unit.end = p->received;
-	return pipeline_unit_end(p, &unit, mark_here(p));
+	return pipeline_unit_end(p, &unit, mark_here(p), whole);
+}
+
+enum fault pipeline_http_unit(struct pipeline *p, struct pipeline_unit unit)
+{
+	return end_unit(p, unit, p->http->websocket || !p->http->in_message);
+}
+
+enum fault pipeline_http_head_unit(struct pipeline *p)
+{
+	return end_unit(p, (struct pipeline_unit){0}, p->http->frame.head.expect_continue);
 }
 
 bool pipeline_http_streams(const struct pipeline *p)
@@ -115,6 +126,9 @@ enum fault pipeline_http_begin_body(struct pipeline *p)
 		http->in_body = false;
 		return pipeline_fault_of(r);
 	}
+	p->body.marks = p->set.attempt ? attempt_marks(p->set.attempt) : NULL;
+	p->extractor.tokens.marks = p->body.marks;
+	http->body_bytes = 0;
 	if (reading.kind == BODY_FORM)
 		r = new_form(p, &reading);
 	else if (reading.kind == BODY_PIECES)
@@ -209,6 +223,7 @@ enum fault pipeline_http_take_body(struct pipeline *p, const struct http1_piece 
 	struct pipeline_http *http = p->http;
 
 	http->in_chunk = http->frame.head.body == HTTP1_CHUNKED;
+	http->body_bytes += piece->len;
 	return http->decoder ? take_coded(p, piece->data, piece->len)
 			     : pipeline_http_take_plain(p, piece->data, piece->len);
 }

@@ -23,9 +23,13 @@ struct pipeline_http {
 	bool websocket; /* what comes is WebSocket, to the end of the flow */
 	bool in_chunk;	/* the CRLF behind its data is still to come */
 	bool has_form;
-	bool decoded;	   /* something of a coded body has come out */
-	uint32_t messages; /* ended, and no unit ended with them yet (T3) */
-	size_t ahead;	   /* bytes of the codec's piece that the body has not taken */
+	bool decoded;	     /* something of a coded body has come out */
+	uint32_t messages;   /* ended, and no unit ended with them yet (T3) */
+	size_t ahead;	     /* bytes of the codec's piece that the body has not taken */
+	uint64_t body_bytes; /* of the message, that piece included */
+	/* Of a request until its head is whole, owned; of a response as the exchange's. */
+	struct attempt *attempt;
+	struct resume_answer *answer; /* of the response's head under way */
 };
 
 static inline bool pipeline_http_is_request(const struct pipeline *p)
@@ -38,6 +42,8 @@ bool pipeline_http_streams(const struct pipeline *p);
 
 /* A unit ends with the byte that was taken last. */
 enum fault pipeline_http_unit(struct pipeline *p, struct pipeline_unit unit) must_check;
+/* That of a head does, which leaves before its body: where that waits for it, at every level. */
+enum fault pipeline_http_head_unit(struct pipeline *p) must_check;
 
 /* The head is whole: how its body is read. As pipeline_read(); FAULT_NO_MEMORY. */
 enum fault pipeline_http_begin_body(struct pipeline *p) must_check;
@@ -66,6 +72,14 @@ enum fault pipeline_http_end_websocket(struct pipeline *p) must_check;
  * answer itself. FAULT_ACCOUNTING.
  */
 enum fault pipeline_http_leave(struct pipeline *p, bool goes_on) must_check;
+
+/*
+ * Resumes: a line of a head, the start line first, and the head that is whole.
+ * FAULT_RESUME_REFUSED: it goes on from what is not known, or as it was not asked to.
+ */
+enum fault pipeline_http_resume_line(struct pipeline *p,
+				     const struct http1_piece *piece) must_check;
+enum fault pipeline_http_resume_head(struct pipeline *p) must_check;
 
 /* The message ends with the byte that was taken last. */
 enum fault pipeline_http_end_message(struct pipeline *p) must_check;

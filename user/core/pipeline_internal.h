@@ -19,13 +19,26 @@
 struct pipeline_auto;
 struct pipeline_http;
 
+struct pipeline_watch {
+	const struct pipeline_task *tasks; /* borrowed */
+	size_t count;
+	struct channel_watcher *states;
+	void (*on_finding)(void *context, const struct pipeline_finding *finding);
+	bool judges;		       /* some are of `output` */
+	uint64_t exchange;	       /* number of the one under way, UINT64_MAX: none was yet */
+	uint64_t origin;	       /* where in the track it began */
+	struct session *session;       /* of a flow without exchanges; may be NULL */
+	struct pipeline_denial denial; /* by a task of `output`; without a task: none yet */
+};
+
 struct pipeline {
 	uint8_t framing; /* enum framing_kind */
 	bool final_newline_optional;
 	bool ended;
-	bool evaluate; /* tasks or an observer want the text */
+	bool evaluate; /* tasks, watchers or an observer want the text */
 	enum fault fault;
 	uint64_t received, framed;
+	uint64_t whole;	  /* end of the last unit that ends a message */
 	uint64_t payload; /* sentinel: bytes of the payload under way */
 	uint64_t max_message;
 	/* Track runes of the session before what this pipeline observed of it. */
@@ -36,12 +49,14 @@ struct pipeline {
 		struct frame_sentinel sentinel;
 		struct frame_lenprefix lenprefix;
 	} frame;
+	struct exchanges *exchanges;	 /* borrowed; NULL: the caller has the session */
 	struct pipeline_http *http;	 /* NULL: another framing */
 	struct pipeline_auto *automatic; /* NULL: the framing is known */
 	struct pipeline_body body;	 /* ndjson, sse, http1 */
 	void (*on_unit)(void *context, const struct pipeline_unit *unit);
 	void *context;
 	struct pipeline_denial denial;
+	struct pipeline_watch watch;
 	struct channel_set set;
 	struct extractor extractor;
 	struct pipeline_hold hold;
@@ -56,10 +71,10 @@ static inline enum fault pipeline_fault_of(int err)
 
 /*
  * A unit ends at unit->end, with all its text in the channels; its start and rune_end
- * are filled in here.
+ * are filled in here. whole: so does a message, as far as the level complete asks.
  */
 enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
-			     struct refusal_mark mark) must_check;
+			     struct refusal_mark mark, bool whole) must_check;
 
 /* Makes the pipeline one of that framing. -EINVAL, -ENOMEM. */
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config) must_check;

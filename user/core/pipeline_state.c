@@ -9,6 +9,7 @@ uint64_t pipeline_advance(struct pipeline *p)
 {
 	if (!p->fault)
 		pipeline_hold_advance(&p->hold);
+	pipeline_http_delivered(p);
 	return p->hold.released;
 }
 
@@ -100,13 +101,14 @@ enum fault pipeline_fault(const struct pipeline *p)
 
 const struct pipeline_denial *pipeline_denial(const struct pipeline *p)
 {
-	return p->fault == FAULT_BLOCKED ? &p->denial : NULL;
+	return p->denial.task ? &p->denial : NULL;
 }
 
 size_t pipeline_memory(const struct pipeline *p)
 {
-	return sizeof(*p) + (p->set.task_count + 1) * sizeof(*p->terms) +
-	       channel_set_memory(&p->set) + extractor_memory(&p->extractor) +
-	       pipeline_hold_memory(&p->hold) + pipeline_body_memory(&p->body) +
-	       (p->http ? pipeline_http_memory(p) : 0) + (p->automatic ? sizeof(*p->automatic) : 0);
+	return sizeof(*p) + (p->set.task_count + p->watch.count + 1) * sizeof(*p->terms) +
+	       p->watch.count * sizeof(*p->watch.states) + channel_set_memory(&p->set) +
+	       extractor_memory(&p->extractor) + pipeline_hold_memory(&p->hold) +
+	       pipeline_body_memory(&p->body) + (p->http ? pipeline_http_memory(p) : 0) +
+	       (p->automatic ? sizeof(*p->automatic) : 0);
 }

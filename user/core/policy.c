@@ -16,6 +16,7 @@ static const struct policy_key policy_keys[] = {
 	{"framing", POLICY_FORM_SCALAR | POLICY_FORM_MAP, false},
 	{"extract", POLICY_FORM_SCALAR, false},
 	{"join", POLICY_FORM_SCALAR, false},
+	{"strict", POLICY_FORM_SCALAR, false},
 	{"request", POLICY_FORM_MAP, false},
 	{"response", POLICY_FORM_MAP, false},
 	{"output", POLICY_FORM_MAP, false},
@@ -29,17 +30,25 @@ static const struct policy_key policy_keys[] = {
 	{"audit", POLICY_FORM_MAP, false},
 };
 
-static const struct policy_choice modes[] = {{"enforce", 0, true}, {"observe", -1, false}};
+static const struct policy_choice modes[] = {
+	{"enforce", POLICY_ENFORCE, true},
+	{"observe", POLICY_OBSERVE, true},
+};
 static const struct policy_choice levels[] = {
 	{"blocking", SESSION_BLOCKING, true},
-	{"complete", -1, false},
-	{"deferred", -1, false},
+	{"complete", SESSION_COMPLETE, true},
+	{"deferred", SESSION_DEFERRED, true},
 };
 static const struct policy_choice on_denies[] = {
 	{"refuse", POLICY_REFUSE, true},
 	{"reset", POLICY_RESET, true},
 };
 static const struct policy_choice opaques[] = {{"refuse", false, true}, {"release", true, true}};
+
+const char *policy_mode_name(enum policy_mode mode)
+{
+	return mode < ARRAY_SIZE(modes) ? modes[mode].name : "none";
+}
 
 /* A key that chooses one word; without it *value stays as it is. */
 static int read_choice(struct policy_error *error, const struct doc_node *document, const char *key,
@@ -75,18 +84,21 @@ static int read_head(struct policy_error *error, const struct doc_node *document
 static int read_words(struct policy_error *error, const struct doc_node *document,
 		      struct policy *policy)
 {
-	int err, value = 0, on_deny = POLICY_REFUSE, opaque = false;
+	int err, mode = POLICY_ENFORCE, level = SESSION_BLOCKING;
+	int on_deny = POLICY_REFUSE, opaque = false;
 
-	err = read_choice(error, document, "mode", modes, ARRAY_SIZE(modes), &value);
+	err = read_choice(error, document, "mode", modes, ARRAY_SIZE(modes), &mode);
 	if (!err)
 		err = read_choice(error, document, "safety_level", levels, ARRAY_SIZE(levels),
-				  &value);
+				  &level);
 	if (!err)
 		err = read_choice(error, document, "on_deny", on_denies, ARRAY_SIZE(on_denies),
 				  &on_deny);
 	if (!err)
 		err = read_choice(error, document, "opaque_bodies", opaques, ARRAY_SIZE(opaques),
 				  &opaque);
+	policy->mode = (enum policy_mode)mode;
+	policy->level = (enum session_level)level;
 	policy->on_deny = (enum policy_on_deny)on_deny;
 	policy->release_opaque = opaque;
 	return err;
@@ -99,6 +111,7 @@ static int read_defaults(struct policy_error *error, const struct doc_node *docu
 	const struct doc_node *framing = doc_node_get(document, "framing");
 	const struct doc_node *extract = doc_node_get(document, "extract");
 	const struct doc_node *join = doc_node_get(document, "join");
+	const struct doc_node *strict = doc_node_get(document, "strict");
 	bool join_unit = false;
 	int err = 0;
 
@@ -111,7 +124,9 @@ static int read_defaults(struct policy_error *error, const struct doc_node *docu
 	if (!err && join)
 		err = policy_get_join(error, join, &join_unit);
 	policy->extract.join_unit = join_unit;
-	return err;
+	if (!err && strict)
+		err = policy_get_bool(error, strict, &policy->extract.strict);
+	return err ? err : policy_check_strict(error, strict, &policy->framing, &policy->extract);
 }
 
 static int read_policy(struct policy_error *error, const struct doc_node *document,
@@ -133,6 +148,8 @@ static int read_policy(struct policy_error *error, const struct doc_node *docume
 		err = policy_read_limits(error, doc_node_get(document, "limits"), policy);
 	if (!err)
 		err = policy_read_outside(error, document, policy);
+	if (!err)
+		err = policy_read_audit(error, doc_node_get(document, "audit"), policy);
 	if (!err)
 		err = policy_read_tasks(error, document, policy);
 	return err;
@@ -173,8 +190,11 @@ void policy_unref(struct policy *policy)
 	for (i = 0; i < policy->unix_count; i++)
 		free(policy->unix_addresses[i]);
 	free(policy->unix_addresses);
-	free(policy->track_tasks[SESSION_REQUEST]);
-	free(policy->track_tasks[SESSION_RESPONSE]);
+	for (i = 0; i < _SESSION_TRACK_MAX; i++) {
+		free(policy->track_tasks[i]);
+		free(policy->warn[i].tasks);
+	}
+	free(policy->output.tasks);
 	free(policy->tasks);
 	free(policy->destinations);
 	free(policy);
@@ -191,4 +211,13 @@ uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
 			bound = longest - 1;
 	}
 	return bound;
+}
+
+bool policy_exposure_bound(const struct policy *policy, enum session_track track,
+			   uint32_t *ret_runes)
+{
+	if (!policy->track_task_count[track])
+		return false;
+	*ret_runes = policy->level == SESSION_DEFERRED ? policy_hold_back(policy, track) : 0;
+	return true;
 }

@@ -33,6 +33,12 @@
 
 enum policy_action { POLICY_MEDIATE, POLICY_PASS, POLICY_DENY, _POLICY_ACTION_MAX };
 enum policy_on_deny { POLICY_REFUSE, POLICY_RESET };
+enum policy_mode { POLICY_ENFORCE, POLICY_OBSERVE };
+/* What a full disk, or a cgroup's share of the audit trail that is used up, means. */
+enum policy_on_full {
+	POLICY_ON_FULL_CLOSE, /* streams are refused and ended until records can be written */
+	POLICY_ON_FULL_DROP,  /* records are dropped and counted */
+};
 enum policy_dns { POLICY_DNS_DENY, POLICY_DNS_RESOLVERS, POLICY_DNS_ANY };
 
 struct policy_destination {
@@ -57,20 +63,42 @@ struct policy_task {
 	struct terms *terms;
 	size_t term_count;
 	unsigned int fold;
+	bool warn_only;
+};
+
+/* Indexes into tasks. */
+struct policy_task_list {
+	size_t *tasks;
+	size_t count;
+};
+
+struct policy_audit {
+	bool watermarks; /* a record whenever a watermark moves */
+	enum policy_on_full on_full;
+	uint64_t quota_bytes_per_hour; /* of records that one watched cgroup may cause */
 };
 
 struct policy {
 	unsigned int references;
 	char name[POLICY_NAME_MAX + 1];
+	enum policy_mode mode;
+	enum session_level level;
 	struct policy_destination *destinations; /* built-in ones first */
 	size_t destination_count;
 	struct framing framing;
 	struct extract extract;
 	struct policy_task *tasks;
 	size_t task_count;
-	/* indexes into tasks, by track */
+	/*
+	 * Indexes into tasks. Those that gate a track, none where the policy observes; those
+	 * that evaluate it and gate nothing: warn_only ones, all where the policy observes; and
+	 * those of `output`, none where it observes.
+	 */
 	size_t *track_tasks[_SESSION_TRACK_MAX];
 	size_t track_task_count[_SESSION_TRACK_MAX];
+	struct policy_task_list warn[_SESSION_TRACK_MAX];
+	struct policy_task_list output;
+	struct policy_audit audit;
 	enum policy_on_deny on_deny;
 	bool release_opaque;
 	enum policy_dns dns;
@@ -110,11 +138,21 @@ const struct policy_destination *policy_match(const struct policy *policy, const
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track);
 
 /*
+ * The exposure bound of a track: runes, after folding, of what one of its tasks denies that may
+ * have left before it did. 0 under blocking and complete, where a matcher holds back what could
+ * begin a term; the longest term less one under deferred. false: there is no bound (nothing
+ * gates the track). A task of `output` is bound by none: it denies what has left.
+ */
+bool policy_exposure_bound(const struct policy *policy, enum session_track track,
+			   uint32_t *ret_runes);
+
+/*
  * Reads "ADDR:PORT" or "[ADDR]:PORT", without wildcards. -EINVAL.
  */
 int policy_parse_peer(const char *text, uint8_t ret_addr[16], uint16_t *ret_port) must_check;
 
 /* The names the file uses, never NULL. */
+const char *policy_mode_name(enum policy_mode mode);
 const char *policy_action_name(enum policy_action action);
 const char *policy_framing_name(enum framing_kind kind);
 const char *policy_extract_name(enum extract_kind kind);

@@ -207,7 +207,7 @@ static int read_match(struct policy_error *error, const struct doc_node *node,
 static int refuse_idle_keys(struct policy_error *error, const struct doc_node *node,
 			    const struct policy_destination *rule)
 {
-	static const char *const keys[] = {"framing", "extract", "join"};
+	static const char *const keys[] = {"framing", "extract", "join", "strict"};
 	const struct doc_node *idle;
 	size_t i;
 
@@ -227,6 +227,7 @@ static int read_mediation(struct policy_error *error, const struct doc_node *nod
 	const struct doc_node *framing = doc_node_get(node, "framing");
 	const struct doc_node *extract = doc_node_get(node, "extract");
 	const struct doc_node *join = doc_node_get(node, "join");
+	const struct doc_node *strict = doc_node_get(node, "strict");
 	bool join_unit = policy->extract.join_unit;
 	int err = 0;
 
@@ -245,7 +246,13 @@ static int read_mediation(struct policy_error *error, const struct doc_node *nod
 					 "'join' goes with extract raw and path:, not %s",
 					 policy_extract_name(rule->extract.kind));
 	rule->extract.join_unit = join_unit;
-	return 0;
+	rule->extract.strict = policy->extract.strict && rule->extract.kind == EXTRACT_OPENAI_CHAT;
+	if (strict)
+		err = policy_get_bool(error, strict, &rule->extract.strict);
+	/* What is inherited fits the policy's own framing: another one is to blame. */
+	return err ? err
+		   : policy_check_strict(error, strict ? strict : framing, &rule->framing,
+					 &rule->extract);
 }
 
 static int read_destination(struct policy_error *error, const struct doc_node *node,
@@ -257,6 +264,7 @@ static int read_destination(struct policy_error *error, const struct doc_node *n
 		{"framing", POLICY_FORM_SCALAR | POLICY_FORM_MAP, false},
 		{"extract", POLICY_FORM_SCALAR, false},
 		{"join", POLICY_FORM_SCALAR, false},
+		{"strict", POLICY_FORM_SCALAR, false},
 		{"tls", POLICY_FORM_SCALAR, false},
 	};
 	const struct doc_node *tls;

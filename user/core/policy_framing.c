@@ -230,3 +230,21 @@ int policy_get_join(struct policy_error *error, const struct doc_node *node, boo
 	*ret_join_unit = unit;
 	return 0;
 }
+
+int policy_check_strict(struct policy_error *error, const struct doc_node *key,
+			const struct framing *framing, const struct extract *extract)
+{
+	if (!extract->strict)
+		return 0;
+	if (extract->kind != EXTRACT_OPENAI_CHAT)
+		return policy_refuse_key(error, -EINVAL, key,
+					 "'strict' goes with extract openai_chat, not %s",
+					 policy_extract_name(extract->kind));
+	if (framing->kind != FRAMING_HTTP1 && framing->kind != FRAMING_SSE &&
+	    framing->kind != FRAMING_AUTO)
+		return policy_refuse_key(error, -EINVAL, key,
+					 "'strict' goes with framing http1, sse and auto; %s "
+					 "carries no events",
+					 policy_framing_name(framing->kind));
+	return 0;
+}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits, and what a policy says of the ways that are no TCP stream: DNS and Unix addresses. */
+/*
+ * Limits, what a policy says of the ways that are no TCP stream (DNS and Unix addresses), and
+ * the audit trail.
+ */
 #include "core/policy_parse.h"
 
 #include <errno.h>
@@ -9,6 +12,9 @@
 #define UNIX_ADDRESS_MAX 107u
 #define SECONDS_MAX	 86400u
 #define MILLISECONDS_MAX 600000u
+#define QUOTA_DEFAULT	 (64ull << 20)
+#define QUOTA_MIN	 (1ull << 20)
+#define QUOTA_MAX	 (1ull << 40)
 
 static const struct policy_limits default_limits = {
 	.eager_bytes = 0,
@@ -69,6 +75,12 @@ static int check_limits(struct policy_error *error, const struct doc_node *node,
 	if (l->eager_bytes && policy->on_deny != POLICY_RESET)
 		return policy_refuse(error, -EINVAL, doc_node_get(node, "eager_bytes"),
 				     "'eager_bytes' over 0 needs 'on_deny: reset'");
+	/* What is ahead would have left already, or is all of a message that is held. */
+	if (l->eager_bytes && policy->level != SESSION_BLOCKING)
+		return policy_refuse(error, -EINVAL, doc_node_get(node, "eager_bytes"),
+				     "'eager_bytes' over 0 goes with 'safety_level: blocking', "
+				     "not %s",
+				     session_level_name(policy->level));
 	if (l->eager_bytes > l->hold_bytes_per_flow)
 		return policy_refuse(error, -EINVAL, doc_node_get(node, "eager_bytes"),
 				     "'eager_bytes' is larger than 'hold_bytes_per_flow'");
@@ -214,37 +226,6 @@ static int read_unix(struct policy_error *error, const struct doc_node *list, st
 	return 0;
 }
 
-/*
- * No audit trail is written yet: what only asks for the defaults is harmless,
- * anything more would be believed to be on record.
- */
-static int check_audit(struct policy_error *error, const struct doc_node *node)
-{
-	static const struct policy_key keys[] = {
-		{"watermarks", POLICY_FORM_SCALAR, false},
-		{"on_full", POLICY_FORM_SCALAR, false},
-	};
-	static const struct policy_choice choices[] = {{"close", 0, true}};
-	const struct doc_node *watermarks = doc_node_get(node, "watermarks");
-	const struct doc_node *on_full = doc_node_get(node, "on_full");
-	bool on = false;
-	int err, value;
-
-	if (!node)
-		return 0;
-	err = policy_check_keys(error, node, "audit", keys, ARRAY_SIZE(keys));
-	if (!err && watermarks)
-		err = policy_get_bool(error, watermarks, &on);
-	if (!err && on)
-		err = policy_refuse_key(error, -EOPNOTSUPP, watermarks,
-					"'watermarks: true' is not built yet: there is no audit "
-					"trail");
-	if (!err && on_full)
-		err = policy_get_choice(error, on_full, "on_full", choices, ARRAY_SIZE(choices),
-					&value);
-	return err;
-}
-
 int policy_read_outside(struct policy_error *error, const struct doc_node *document,
 			struct policy *policy)
 {
@@ -253,7 +234,40 @@ int policy_read_outside(struct policy_error *error, const struct doc_node *docum
 	err = read_dns(error, document, policy);
 	if (!err)
 		err = read_unix(error, doc_node_get(document, "unix"), policy);
-	if (!err)
-		err = check_audit(error, doc_node_get(document, "audit"));
+	return err;
+}
+
+int policy_read_audit(struct policy_error *error, const struct doc_node *node,
+		      struct policy *policy)
+{
+	static const struct policy_key keys[] = {
+		{"watermarks", POLICY_FORM_SCALAR, false},
+		{"on_full", POLICY_FORM_SCALAR, false},
+		{"quota_bytes_per_hour", POLICY_FORM_SCALAR, false},
+	};
+	static const struct policy_choice on_fulls[] = {
+		{"close", POLICY_ON_FULL_CLOSE, true},
+		{"drop", POLICY_ON_FULL_DROP, true},
+	};
+	struct policy_audit *audit = &policy->audit;
+	const struct doc_node *given;
+	int err, on_full = POLICY_ON_FULL_CLOSE;
+
+	audit->quota_bytes_per_hour = QUOTA_DEFAULT;
+	if (!node)
+		return 0;
+	err = policy_check_keys(error, node, "audit", keys, ARRAY_SIZE(keys));
+	given = doc_node_get(node, "watermarks");
+	if (!err && given)
+		err = policy_get_bool(error, given, &audit->watermarks);
+	given = doc_node_get(node, "on_full");
+	if (!err && given)
+		err = policy_get_choice(error, given, "on_full", on_fulls, ARRAY_SIZE(on_fulls),
+					&on_full);
+	given = doc_node_get(node, "quota_bytes_per_hour");
+	if (!err && given)
+		err = policy_get_number(error, given, QUOTA_MIN, QUOTA_MAX,
+					&audit->quota_bytes_per_hour);
+	audit->on_full = (enum policy_on_full)on_full;
 	return err;
 }

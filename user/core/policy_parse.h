@@ -61,6 +61,12 @@ int policy_get_extract(struct policy_error *error, const struct doc_node *node,
 		       struct extract *ret_extract) must_check;
 int policy_get_join(struct policy_error *error, const struct doc_node *node,
 		    bool *ret_join_unit) must_check;
+/*
+ * Strict reading is of chat completions, and of those in events. key: whose key is to blame
+ * where that is not so; may be NULL where the extract is not strict.
+ */
+int policy_check_strict(struct policy_error *error, const struct doc_node *key,
+			const struct framing *framing, const struct extract *extract) must_check;
 
 /* Addresses of 16 bytes, IPv4 as v4-mapped; text needs no NUL. -EINVAL, and no error is filled. */
 int policy_parse_address(const char *text, size_t len, uint8_t ret_addr[16],
@@ -76,5 +82,7 @@ int policy_read_limits(struct policy_error *error, const struct doc_node *node,
 		       struct policy *policy) must_check;
 int policy_read_outside(struct policy_error *error, const struct doc_node *document,
 			struct policy *policy) must_check;
+int policy_read_audit(struct policy_error *error, const struct doc_node *node,
+		      struct policy *policy) must_check;
 
 #endif

@@ -119,7 +119,6 @@ static int read_task(struct policy_error *error, const struct doc_node *node,
 		{"warn_only", POLICY_FORM_SCALAR, false},
 	};
 	const struct doc_node *warn_only = doc_node_get(node, "warn_only");
-	bool warn = false;
 	int err;
 
 	err = policy_get_name(error, node, node->key, TASK_NAME_MAX);
@@ -128,10 +127,7 @@ static int read_task(struct policy_error *error, const struct doc_node *node,
 	if (!err)
 		err = policy_check_keys(error, node, node->key, keys, ARRAY_SIZE(keys));
 	if (!err && warn_only)
-		err = policy_get_bool(error, warn_only, &warn);
-	if (!err && warn)
-		err = policy_refuse_key(error, -EOPNOTSUPP, warn_only,
-					"'warn_only: true' is not built yet");
+		err = policy_get_bool(error, warn_only, &task->warn_only);
 	if (!err)
 		err = read_folds(error, doc_node_get(node, "fold"), &task->fold);
 	if (err)
@@ -155,71 +151,115 @@ static int find_task(const struct policy *policy, const char *name, size_t *ret_
 	return -ENOENT;
 }
 
-static int add_track_task(struct policy_error *error, const struct doc_node *node,
-			  struct policy *policy, enum session_track track)
+/* A list holds no task twice, so it is never longer than the tasks are. */
+static int append(const struct policy *policy, size_t index, size_t **list, size_t *count)
 {
-	size_t *list = policy->track_tasks[track];
-	size_t i, index;
+	if (!*list)
+		*list = calloc(policy->task_count, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	(*list)[(*count)++] = index;
+	return 0;
+}
+
+static bool has(const struct policy_task_list *list, size_t index)
+{
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->tasks[i] == index)
+			return true;
+	return false;
+}
+
+static bool only_watches(const struct policy *policy, size_t index)
+{
+	return policy->mode == POLICY_OBSERVE || policy->tasks[index].warn_only;
+}
+
+/* What of the output enforces nothing evaluates the response as it passes, once. */
+static int bind_task(struct policy *policy, size_t index, enum session_track track, bool output)
+{
+	struct policy_task_list *warn = &policy->warn[track];
+
+	if (only_watches(policy, index))
+		return has(warn, index) ? 0 : append(policy, index, &warn->tasks, &warn->count);
+	if (output)
+		return append(policy, index, &policy->output.tasks, &policy->output.count);
+	return append(policy, index, &policy->track_tasks[track], &policy->track_task_count[track]);
+}
+
+static int read_bound_task(struct policy_error *error, const struct doc_node *list, size_t at,
+			   const struct policy *policy, size_t *ret_index)
+{
+	const struct doc_node *node = list->children[at];
 	const char *name;
+	size_t i;
 	int err;
 
 	err = policy_get_text(error, node, &name);
 	if (err)
 		return err;
-	if (find_task(policy, name, &index))
+	if (find_task(policy, name, ret_index))
 		return policy_refuse(error, -EINVAL, node, "task '%.64s' is not defined", name);
-	for (i = 0; i < policy->track_task_count[track]; i++)
-		if (list[i] == index)
+	for (i = 0; i < at; i++)
+		if (strcmp(list->children[i]->scalar, name) == 0)
 			return policy_refuse(error, -EINVAL, node, "task '%s' stands here twice",
 					     name);
-	list[policy->track_task_count[track]++] = index;
 	return 0;
 }
 
-static const struct policy_key track_keys[] = {{"tasks", POLICY_FORM_LIST, true}};
-
-static int read_track(struct policy_error *error, const struct doc_node *node,
-		      struct policy *policy, enum session_track track)
+/* `{tasks: [NAME, ...]}` of a track or of the output. */
+static int read_section(struct policy_error *error, const struct doc_node *node,
+			struct policy *policy, enum session_track track, bool output)
 {
+	static const struct policy_key keys[] = {{"tasks", POLICY_FORM_LIST, true}};
 	const struct doc_node *list;
-	size_t i;
+	size_t i, index = 0;
 	int err;
 
 	if (!node)
 		return 0;
-	err = policy_check_keys(error, node, node->key, track_keys, ARRAY_SIZE(track_keys));
+	err = policy_check_keys(error, node, node->key, keys, ARRAY_SIZE(keys));
 	if (err)
 		return err;
 	list = doc_node_get(node, "tasks");
-	if (list->count == 0)
-		return 0;
-	/* No task stands twice in the list, so it is never longer than the tasks are. */
-	policy->track_tasks[track] = calloc(policy->task_count + 1, sizeof(size_t));
-	if (!policy->track_tasks[track])
-		return -ENOMEM;
 	for (i = 0; i < list->count; i++) {
-		err = add_track_task(error, list->children[i], policy, track);
+		err = read_bound_task(error, list, i, policy, &index);
+		if (!err)
+			err = bind_task(policy, index, track, output);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int check_output(struct policy_error *error, const struct doc_node *node)
+/* A session that mediates no track is none, and there is nothing else that could be denied. */
+static int check_output(struct policy_error *error, const struct doc_node *node,
+			const struct policy *policy)
 {
-	const struct doc_node *list;
+	if (!policy->output.count || policy->track_task_count[SESSION_REQUEST] ||
+	    policy->track_task_count[SESSION_RESPONSE])
+		return 0;
+	return policy_refuse(error, -EINVAL, doc_node_get(node, "tasks"),
+			     "tasks of 'output' need a task of 'request' or 'response' that "
+			     "enforces: no track is mediated, so that no session is there to deny");
+}
+
+static int bind_tasks(struct policy_error *error, const struct doc_node *document,
+		      struct policy *policy)
+{
+	const struct doc_node *output = doc_node_get(document, "output");
 	int err;
 
-	if (!node)
-		return 0;
-	err = policy_check_keys(error, node, node->key, track_keys, ARRAY_SIZE(track_keys));
-	if (err)
-		return err;
-	list = doc_node_get(node, "tasks");
-	if (list->count)
-		return policy_refuse(error, -EOPNOTSUPP, list->children[0],
-				     "tasks of 'output' are not built yet");
-	return 0;
+	err = read_section(error, doc_node_get(document, "request"), policy, SESSION_REQUEST,
+			   false);
+	if (!err)
+		err = read_section(error, doc_node_get(document, "response"), policy,
+				   SESSION_RESPONSE, false);
+	if (!err)
+		err = read_section(error, output, policy, SESSION_RESPONSE, true);
+	return err ? err : check_output(error, output, policy);
 }
 
 int policy_read_tasks(struct policy_error *error, const struct doc_node *document,
@@ -241,11 +281,5 @@ int policy_read_tasks(struct policy_error *error, const struct doc_node *documen
 		if (err)
 			return err;
 	}
-	err = read_track(error, doc_node_get(document, "request"), policy, SESSION_REQUEST);
-	if (!err)
-		err = read_track(error, doc_node_get(document, "response"), policy,
-				 SESSION_RESPONSE);
-	if (!err)
-		err = check_output(error, doc_node_get(document, "output"));
-	return err;
+	return bind_tasks(error, document, policy);
 }

@@ -156,10 +156,13 @@ static int new_pipeline(struct stream *stream, struct flow *flow, struct session
 	return pipeline_new(&config, &flow->pipeline);
 }
 
-static void on_session_end(void *context, const struct session_state *state)
+static void on_session_end(void *context, uint64_t number, const struct session *session,
+			   const struct session_state *state)
 {
 	struct stream *stream = context;
 
+	(void)number;
+	(void)session;
 	stream->sessions[state->end]++;
 	stream->daemon->stats.sessions[state->end]++;
 	if (stream->watch)

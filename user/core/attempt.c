@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/attempt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/percent.h"
+#include "core/resume_marks.h"
+#include "core/utf8.h"
+
+/* A queue of bytes, or of what is made of them. */
+struct queue {
+	uint8_t *bytes;
+	size_t first, len, capacity;
+};
+
+struct shown {
+	const char *channel; /* NULL: it is the id of an event */
+	size_t len;
+	bool begins;
+};
+
+struct shown_unit {
+	uint64_t end, rune_end, body, sequence;
+	bool has_sequence;
+	size_t texts;
+};
+
+struct attempt {
+	struct resume_request request;
+	struct resume_answer answer;
+	struct resume_marks marks;
+	uint8_t *target; /* path and query */
+	size_t path_len, query_len;
+	struct resume *resume;	    /* over all attempts; NULL: none is recorded */
+	char from[SHA256_HEX_SIZE]; /* key of what it goes on from, or "" */
+	char from_validator[RESUME_VALIDATOR_MAX + 1];
+	uint32_t keep;
+	uint64_t start; /* of the track */
+	bool recorded;	/* the answer is */
+	char validator[RESUME_VALIDATOR_MAX + 1];
+	uint64_t body_start, body_end; /* of the answer in its representation */
+	/* Delivered. */
+	uint64_t runes, counted, body, sequence;
+	bool has_sequence, moved;
+	struct resume_id event;
+	/* Shown and not delivered; the last texts belong to no unit yet. */
+	struct queue bytes, texts, units;
+	size_t text_count; /* of the unit under way */
+};
+
+static uint8_t *front(const struct queue *queue)
+{
+	return queue->bytes + queue->first;
+}
+
+static int push(struct queue *queue, const void *bytes, size_t len)
+{
+	size_t capacity = queue->capacity ? queue->capacity : 256;
+	uint8_t *grown;
+
+	if (queue->first + queue->len + len > queue->capacity && queue->first) {
+		memmove(queue->bytes, front(queue), queue->len);
+		queue->first = 0;
+	}
+	while (capacity < queue->len + len)
+		capacity *= 2;
+	if (capacity != queue->capacity) {
+		grown = realloc(queue->bytes, capacity);
+		if (!grown)
+			return -ENOMEM;
+		queue->bytes = grown;
+		queue->capacity = capacity;
+	}
+	memcpy(front(queue) + queue->len, bytes, len);
+	queue->len += len;
+	return 0;
+}
+
+static void pop(struct queue *queue, size_t len)
+{
+	queue->len -= len;
+	queue->first = queue->len ? queue->first + len : 0;
+}
+
+int attempt_new(struct attempt **ret_attempt)
+{
+	struct attempt *attempt = calloc(1, sizeof(*attempt));
+
+	if (!attempt)
+		return -ENOMEM;
+	*ret_attempt = attempt;
+	return 0;
+}
+
+void attempt_free(struct attempt *attempt)
+{
+	if (!attempt)
+		return;
+	resume_free(attempt->resume);
+	free(attempt->target);
+	free(attempt->bytes.bytes);
+	free(attempt->texts.bytes);
+	free(attempt->units.bytes);
+	free(attempt);
+}
+
+struct resume_request *attempt_request(struct attempt *attempt)
+{
+	return &attempt->request;
+}
+
+uint64_t attempt_start(const struct attempt *attempt)
+{
+	return attempt->start;
+}
+
+/* Each part with its length in front, so that no two lists of parts are the same bytes. */
+static int add_part(struct sha256 *sha256, const void *part, size_t len)
+{
+	uint64_t length = len;
+	int r = sha256_update(sha256, &length, sizeof(length));
+
+	return r || !len ? r : sha256_update(sha256, part, len);
+}
+
+static int add_origin(struct sha256 *sha256, const struct attempt *attempt,
+		      const struct resume_scope *scope)
+{
+	const struct resume_request *request = &attempt->request;
+	int r = add_part(sha256, request->host, request->host_len);
+
+	return r ? r : add_part(sha256, scope->peer, request->host_len ? 0 : scope->peer_len);
+}
+
+static int add_target(struct sha256 *sha256, const struct attempt *attempt, enum resume_kind kind)
+{
+	size_t query = kind == RESUME_RANGE ? attempt->query_len : 0;
+	int r = 0;
+
+	/* The id of a response is found by whatever path. */
+	if (kind == RESUME_AFTER)
+		return 0;
+	r = add_part(sha256, attempt->target, attempt->path_len);
+	return r ? r : add_part(sha256, attempt->target + attempt->path_len, query);
+}
+
+static int make_key(const struct attempt *attempt, const struct resume_scope *scope,
+		    enum resume_kind kind, const struct resume_id *id, uint64_t number,
+		    char ret_key[static SHA256_HEX_SIZE])
+{
+	cleanup(sha256_done) struct sha256 sha256 = {0};
+	const uint8_t kind_byte = (uint8_t)kind;
+	int r = sha256_init(&sha256);
+
+	if (!r)
+		r = add_part(&sha256, scope->policy, strlen(scope->policy));
+	if (!r)
+		r = add_part(&sha256, &kind_byte, 1);
+	if (!r)
+		r = add_origin(&sha256, attempt, scope);
+	if (!r)
+		r = add_target(&sha256, attempt, kind);
+	if (!r)
+		r = add_part(&sha256, id->text, id->len);
+	if (!r)
+		r = add_part(&sha256, &number, sizeof(number));
+	return r ? r : sha256_hex(&sha256, ret_key);
+}
+
+static int keep_target(struct attempt *attempt, struct http1_slice target)
+{
+	struct http1_slice path, query;
+
+	resume_split_target(target, &path, &query);
+	attempt->target = malloc(path.len + query.len + 1);
+	if (!attempt->target)
+		return -ENOMEM;
+	if (path.len)
+		memcpy(attempt->target, path.at, path.len);
+	if (query.len)
+		memcpy(attempt->target + path.len, query.at, query.len);
+	attempt->path_len = path.len;
+	attempt->query_len = query.len;
+	return 0;
+}
+
+/* The last name of the path, decoded. False: there is none, or too long a one. */
+static bool response_of_path(const struct attempt *attempt, struct resume_id *ret_id)
+{
+	uint8_t room[RESUME_ID_MAX + 4];
+	struct percent percent = {0};
+	size_t end = attempt->path_len, at, used, len;
+
+	while (end && attempt->target[end - 1] == '/')
+		end--;
+	for (at = end; at && attempt->target[at - 1] != '/';)
+		at--;
+	len = percent_decode(&percent, attempt->target + at, end - at, room, RESUME_ID_MAX + 2,
+			     &used);
+	len += percent_end(&percent, room + len);
+	if (used < end - at || !len || len > RESUME_ID_MAX)
+		return false;
+	ret_id->len = (uint16_t)len;
+	memcpy(ret_id->text, room, len);
+	return true;
+}
+
+/* What the request goes on from, by what it names. */
+static int key_of_request(struct attempt *attempt, const struct resume_scope *scope)
+{
+	const struct resume_request *request = &attempt->request;
+	const struct resume_id none = {0}, *id = &none;
+
+	if (request->kind == RESUME_EVENT)
+		id = &request->event;
+	if (request->kind == RESUME_AFTER) {
+		if (!response_of_path(attempt, &attempt->marks.response))
+			return -EPERM;
+		id = &attempt->marks.response;
+	}
+	return make_key(attempt, scope, request->kind, id, request->from, attempt->from);
+}
+
+static int go_on(struct attempt *attempt, const struct resume_scope *scope)
+{
+	const struct resume_request *request = &attempt->request;
+	const struct resume *earlier;
+	const char *validator;
+	int r = request->long_host ? -EPERM : key_of_request(attempt, scope);
+
+	if (r)
+		return r;
+	earlier = resume_table_find(scope->table, attempt->from, &validator);
+	if (!earlier || resume_may_begin(earlier, resume_offset(earlier)))
+		return -EPERM;
+	if (request->kind == RESUME_RANGE && request->has_condition &&
+	    strcmp(request->condition, validator) != 0)
+		return -EPERM;
+	r = resume_copy(earlier, &attempt->resume);
+	if (r)
+		return r;
+	attempt->start = attempt->runes = attempt->counted = resume_offset(earlier);
+	(void)stpcpy(attempt->from_validator, validator);
+	(void)stpcpy(attempt->validator, validator);
+	return 0;
+}
+
+int attempt_begin(struct attempt *attempt, const struct resume_scope *scope,
+		  struct http1_slice target)
+{
+	int r = attempt->request.refused ? -EPERM : keep_target(attempt, target);
+
+	if (r)
+		return r;
+	attempt->keep = scope->keep;
+	return attempt->request.kind == RESUME_NONE ? resume_new(scope->keep, &attempt->resume)
+						    : go_on(attempt, scope);
+}
+
+struct resume_answer *attempt_new_answer(struct attempt *attempt)
+{
+	attempt->answer = (struct resume_answer){.length = UINT64_MAX};
+	return &attempt->answer;
+}
+
+/* I4 */
+static int begin_anew(struct attempt *attempt, const struct resume_scope *scope)
+{
+	resume_free(attempt->resume);
+	attempt->resume = NULL;
+	attempt->from[0] = '\0';
+	return resume_new(scope->keep, &attempt->resume);
+}
+
+/* Is it the part that was asked for, of what the part before it was of? */
+static bool is_due(const struct attempt *attempt, const struct attempt_head *head)
+{
+	const struct resume_request *request = &attempt->request;
+	const struct resume_answer *answer = &attempt->answer;
+	uint64_t from = request->kind == RESUME_RANGE ? request->from : 0;
+
+	if (!request->ranged || !answer->has_range || answer->bad_range || answer->several ||
+	    answer->from != from)
+		return false;
+	if (!from)
+		return true;
+	/* Where it does not say, the request made it so (RFC 9110 15.3.7). */
+	return !head->coded &&
+	       (answer->validator[0] ? !strcmp(answer->validator, attempt->validator)
+				     : request->has_condition);
+}
+
+int attempt_answer(struct attempt *attempt, const struct resume_scope *scope,
+		   const struct attempt_head *head)
+{
+	const struct resume_answer *answer = &attempt->answer;
+	bool part = head->status == 206 || (answer->has_range && head->status != 416);
+	bool goes_on = part && attempt->request.kind == RESUME_RANGE;
+	int r = 0;
+
+	if (part && !is_due(attempt, head))
+		return -EPERM;
+	attempt->recorded = part || head->status == 200;
+	if (!attempt->recorded)
+		return 0;
+	if (!part && attempt->request.kind == RESUME_RANGE)
+		r = begin_anew(attempt, scope);
+	if (!goes_on)
+		(void)stpcpy(attempt->validator, head->coded ? "" : answer->validator);
+	attempt->body_start = part ? answer->from : 0;
+	attempt->body_end = part ? answer->length : head->length;
+	return r;
+}
+
+bool attempt_is_recorded(const struct attempt *attempt)
+{
+	return attempt->recorded;
+}
+
+size_t attempt_tail(const struct attempt *attempt, const char *channel, const uint8_t **ret_text)
+{
+	return resume_tail(attempt->resume, channel, ret_text);
+}
+
+struct resume_marks *attempt_marks(struct attempt *attempt)
+{
+	return &attempt->marks;
+}
+
+/* I2 */
+static void lose(struct attempt *attempt)
+{
+	resume_spoil(attempt->resume);
+	attempt->recorded = false;
+}
+
+static void show(struct attempt *attempt, const struct shown *shown, const uint8_t *text)
+{
+	if (push(&attempt->texts, shown, sizeof(*shown)) ||
+	    (shown->len && push(&attempt->bytes, text, shown->len)))
+		lose(attempt);
+	else
+		attempt->text_count++;
+}
+
+void attempt_text(struct attempt *attempt, const char *channel, const uint8_t *text, size_t len,
+		  bool begins)
+{
+	size_t kept = len;
+
+	if (!attempt->recorded)
+		return;
+	/* Units leave whole: no more of a piece than the tail will ever be asked for. */
+	if (kept > UTF8_MAX * (size_t)attempt->keep)
+		kept = resume_tail_length(text, len, attempt->keep);
+	show(attempt, &(struct shown){.channel = channel, .len = kept, .begins = begins},
+	     text + len - kept);
+}
+
+void attempt_unit(struct attempt *attempt, uint64_t end, uint64_t rune_end, uint64_t body)
+{
+	struct resume_marks *marks = &attempt->marks;
+	struct shown_unit unit = {
+		.end = end,
+		.rune_end = rune_end,
+		.body = body,
+		.has_sequence = marks->has_sequence,
+		.sequence = marks->sequence,
+	};
+
+	if (!attempt->recorded)
+		return;
+	if (marks->has_event)
+		show(attempt, &(struct shown){.len = marks->event.len}, marks->event.text);
+	marks->has_event = marks->has_sequence = false;
+	unit.texts = attempt->text_count;
+	attempt->text_count = 0;
+	if (attempt->recorded && push(&attempt->units, &unit, sizeof(unit)))
+		lose(attempt);
+}
+
+static void deliver_text(struct attempt *attempt)
+{
+	struct shown shown;
+
+	memcpy(&shown, front(&attempt->texts), sizeof(shown));
+	if (shown.channel) {
+		if (shown.begins)
+			resume_restart(attempt->resume, shown.channel);
+		/* What could not be kept spoiled it. */
+		(void)!resume_delivered(attempt->resume, shown.channel, front(&attempt->bytes),
+					shown.len);
+	} else {
+		attempt->event.len = (uint16_t)shown.len;
+		if (shown.len)
+			memcpy(attempt->event.text, front(&attempt->bytes), shown.len);
+	}
+	pop(&attempt->bytes, shown.len);
+	pop(&attempt->texts, sizeof(shown));
+}
+
+static void deliver(struct attempt *attempt, const struct shown_unit *unit)
+{
+	for (size_t i = 0; i < unit->texts; i++)
+		deliver_text(attempt);
+	attempt->runes = unit->rune_end;
+	attempt->body = unit->body;
+	if (unit->has_sequence) {
+		attempt->has_sequence = true;
+		attempt->sequence = unit->sequence;
+	}
+	attempt->moved = true;
+}
+
+void attempt_released(struct attempt *attempt, uint64_t released)
+{
+	while (attempt->recorded && attempt->units.len) {
+		struct shown_unit unit;
+
+		memcpy(&unit, front(&attempt->units), sizeof(unit));
+		if (unit.end > released)
+			return;
+		deliver(attempt, &unit);
+		pop(&attempt->units, sizeof(unit));
+	}
+}
+
+static void put(const struct attempt *attempt, const struct resume_scope *scope,
+		enum resume_kind kind, const struct resume_id *id, uint64_t number)
+{
+	const char *validator = kind == RESUME_RANGE ? attempt->validator : "";
+	char key[SHA256_HEX_SIZE];
+
+	/* What cannot be put is not known. */
+	if (!make_key(attempt, scope, kind, id, number, key))
+		(void)!resume_table_put(scope->table, scope->owner, key, validator,
+					attempt->resume);
+}
+
+static bool is_spoiled(const struct attempt *attempt)
+{
+	return resume_may_begin(attempt->resume, resume_offset(attempt->resume)) == -EPERM;
+}
+
+void attempt_keep(struct attempt *attempt, const struct resume_scope *scope, uint64_t cleared)
+{
+	static const struct resume_id none = {0};
+	uint64_t next = attempt->body_start + attempt->body;
+
+	if (!attempt->resume || (!attempt->moved && !is_spoiled(attempt)))
+		return;
+	attempt->moved = false;
+	resume_attempt(attempt->resume, MAX(cleared, attempt->counted) - attempt->counted,
+		       attempt->runes - attempt->counted);
+	attempt->counted = attempt->runes;
+	if (attempt->from[0] && is_spoiled(attempt))
+		(void)!resume_table_put(scope->table, scope->owner, attempt->from,
+					attempt->from_validator, attempt->resume);
+	if (attempt->request.long_host)
+		return;
+	if (attempt->validator[0] && attempt->body && next != attempt->body_end)
+		put(attempt, scope, RESUME_RANGE, &none, next);
+	if (attempt->event.len)
+		put(attempt, scope, RESUME_EVENT, &attempt->event, 0);
+	if (attempt->marks.response.len && attempt->has_sequence)
+		put(attempt, scope, RESUME_AFTER, &attempt->marks.response, attempt->sequence);
+}
+
+size_t attempt_memory(const struct attempt *attempt)
+{
+	return sizeof(*attempt) + attempt->path_len + attempt->query_len +
+	       (attempt->resume ? resume_memory(attempt->resume) : 0) + attempt->bytes.capacity +
+	       attempt->texts.capacity + attempt->units.capacity;
+}
