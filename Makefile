@@ -9,6 +9,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 CLANG   ?= clang
+OBJCOPY ?= objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 V       ?= 0
 ifeq ($(V),0)
@@ -31,6 +32,8 @@ PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
 PKGS_KERN := libbpf
 PKGS_DAEMON := libcap-ng libsystemd
 PKGS_CLI := libseccomp libcap-ng
+# Of those of core, what the functions of libsluice need.
+PKGS_LIB := icu-uc libcrypto
 # What only unit tests use: libbrotlienc makes what libbrotlidec reads.
 PKGS_UNIT := cmocka libbrotlienc
 PKGS := $(sort $(PKGS_CORE) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_DAEMON) $(PKGS_CLI))
@@ -54,7 +57,8 @@ OPT    ?= -O2 -g
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CPPFLAGS += -D_GNU_SOURCE -DSLUICE_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(BUILD)
 CFLAGS_ALL = -std=gnu11 $(WARN) $(OPT) $(HARDEN) $(CPPFLAGS) $(PKG_FLAGS) $(CFLAGS) -MMD -MP
-CFLAGS_CORE := -Wconversion
+# Position independent, for the shared library too: the programs' code is the same, byte for byte.
+CFLAGS_CORE := -Wconversion -fPIC -fvisibility=hidden
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now $(LDFLAGS)
 # One pass over a flow crosses scanner, extractor and matcher: inlining across them is a seventh
 # of its speed. Fat objects, since tests link without it, in a tenth of the time.
@@ -74,6 +78,7 @@ BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wer
 # --- Sources ---------------------------------------------------------------------------------
 BASE_SRC   := $(wildcard user/base/*.c)
 CORE_SRC   := $(wildcard user/core/*.c)
+LIB_SRC    := $(wildcard user/lib/*.c)
 SYS_SRC    := $(wildcard user/sys/*.c)
 KERN_SRC   := $(wildcard user/kern/*.c)
 DAEMON_SRC := $(wildcard user/daemon/*.c)
@@ -91,6 +96,7 @@ BPF_LINKED := $(BPF_MAPS) $(filter-out $(BPF_ABI) $(BPF_MAPS) $(BPF_CENSUS),$(BP
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 san = $(patsubst %.c,$(BUILD)/san/%.o,$(1))
 CORE_OBJ := $(call obj,$(BASE_SRC) $(CORE_SRC))
+LIB_OBJ  := $(call obj,$(LIB_SRC))
 SYS_OBJ  := $(call obj,$(SYS_SRC))
 KERN_OBJ := $(call obj,$(KERN_SRC))
 
@@ -109,9 +115,10 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 AGENT_BIN := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,$(AGENT_SRC))
 
 PROGRAMS := $(BUILD)/sluiced $(BUILD)/sluicectl $(BUILD)/sluice-driver
+LIBRARIES := $(BUILD)/libsluice.a $(BUILD)/libsluice.so
 SKEL := $(BUILD)/bpf/sluice.skel.h $(BUILD)/bpf/census.skel.h
 
-all: $(PROGRAMS) $(BUILD)/libsluice.a ## build everything
+all: $(PROGRAMS) $(LIBRARIES) ## build everything
 
 # --- Kernel side -----------------------------------------------------------------------------
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
@@ -131,6 +138,7 @@ $(KERN_OBJ) $(call san,$(KERN_SRC)): | $(SKEL)
 
 # --- User side -------------------------------------------------------------------------------
 $(BUILD)/obj/user/core/%.o: CFLAGS_ALL += $(CFLAGS_CORE) $(OPT_CORE)
+$(BUILD)/obj/user/lib/%.o: CFLAGS_ALL += $(CFLAGS_CORE)
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -142,31 +150,53 @@ $(BUILD)/san/%.o: %.c
 	$(call say,CC-SAN,$@)
 	$(Q)$(CC) $(SAN_CFLAGS) -c $< -o $@
 
-$(BUILD)/libsluice.a: $(CORE_OBJ)
+$(BUILD)/libcore.a: $(CORE_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# libsluice: of core only what its functions need, joined in one object in which every other name
+# is local, so that none can clash with a host's own.
+LIB_MAP := user/lib/sluice.map
+$(BUILD)/libsluice.o: $(LIB_OBJ) $(BUILD)/libcore.a $(LIB_MAP)
+	$(call say,JOIN,$@)
+	$(Q)sed -n 's/^\t\(sluice_[a-z_]*\);$$/\1/p' $(LIB_MAP) > $(@:.o=.names)
+	$(Q)$(CC) -r -nostdlib -fno-lto -o $@ $(filter %.o,$^) $(filter %.a,$^)
+	$(Q)$(OBJCOPY) --wildcard --remove-section '.gnu.lto_*' $@
+	$(Q)$(OBJCOPY) --keep-global-symbols=$(@:.o=.names) $@
+
+$(BUILD)/libsluice.a: $(BUILD)/libsluice.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/libsluice.so.0: $(BUILD)/libsluice.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(LIB_MAP) -Wl,-z,defs,-z,relro,-z,now \
+		$(LDFLAGS) -o $@ $< $(call libs,$(PKGS_LIB))
+
+$(BUILD)/libsluice.so: $(BUILD)/libsluice.so.0
+	$(Q)ln -sf $(<F) $@
 
 $(PROGRAMS) $(BENCH_BIN): LTO_LINK := $(LTO)
 define link
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LTO_LINK) $(LDFLAGS_ALL) -o $@ $(filter %.o %.a,$^) $(call libs,$(1))
+	$(Q)$(CC) $(CFLAGS_ALL) $(LTO_LINK) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call libs,$(1))
 endef
 
-$(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(KERN_OBJ) $(SYS_OBJ) $(BUILD)/libsluice.a
+$(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(KERN_OBJ) $(SYS_OBJ) $(BUILD)/libcore.a
 	$(call link,$(PKGS_DAEMON) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE))
 
-$(BUILD)/sluicectl: $(call obj,$(CLI_SRC)) $(SYS_OBJ) $(BUILD)/libsluice.a
+$(BUILD)/sluicectl: $(call obj,$(CLI_SRC)) $(SYS_OBJ) $(BUILD)/libcore.a
 	$(call link,$(PKGS_CLI) $(PKGS_SYS) $(PKGS_CORE))
 
-$(BUILD)/sluice-driver: $(call obj,$(DRIVER_SRC)) $(BUILD)/libsluice.a
+$(BUILD)/sluice-driver: $(call obj,$(DRIVER_SRC)) $(BUILD)/libcore.a
 	$(call link,jansson $(PKGS_CORE))
 
 # --- Tests -----------------------------------------------------------------------------------
 # tests/unit/allocation.c lets an allocation of ours fail.
 WRAP_ALLOCATION := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-# Unit tests run under ASan and UBSan, and see core, base, sys and the ABI; never a socket.
-$(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE_SRC) $(CORE_SRC) $(SYS_SRC))
+# Unit tests run under ASan and UBSan, and see core, base, lib, sys and the ABI; never a socket.
+$(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE_SRC) $(CORE_SRC) $(LIB_SRC) $(SYS_SRC))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN) -pie $(WRAP_ALLOCATION) -o $@ $^ $(call libs,$(PKGS_UNIT) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE) libseccomp)
@@ -180,11 +210,12 @@ $(BUILD)/tests/unit/test_share: $(call san,user/daemon/share.c)
 $(BUILD)/tests/unit/test_census: $(call san,user/daemon/census.c)
 $(BUILD)/tests/unit/test_stats: $(call san,user/daemon/stats.c user/daemon/reason.c)
 
-$(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_OBJ) $(BUILD)/libsluice.a
+$(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_OBJ) $(BUILD)/libcore.a
 	$(call link,cmocka $(PKGS_KERN) $(PKGS_CORE))
 
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libsluice.a
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libcore.a
 	$(call link,$(PKGS_CORE))
+
 
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o
 	$(call link,)
@@ -252,6 +283,14 @@ install: all ## install below DESTDIR and PREFIX
 	install -D -m 0755 $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/sbin/sluiced
 	install -D -m 0755 $(BUILD)/sluicectl $(DESTDIR)$(PREFIX)/bin/sluicectl
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice README.md LICENSE LICENSES/*.txt
+	install -D -m 0644 include/sluice/sluice.h $(DESTDIR)$(PREFIX)/include/sluice/sluice.h
+	install -D -m 0644 $(BUILD)/libsluice.a $(DESTDIR)$(PREFIX)/lib/libsluice.a
+	install -m 0755 $(BUILD)/libsluice.so.0 $(DESTDIR)$(PREFIX)/lib/libsluice.so.0
+	ln -sf libsluice.so.0 $(DESTDIR)$(PREFIX)/lib/libsluice.so
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS_LIB@|$(PKGS_LIB)|' \
+		user/lib/sluice.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/sluice.pc
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples examples/host/host.c
 	$(foreach page,$(MAN),install -D -m 0644 $(page) \
 		$(DESTDIR)$(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) true
 

@@ -4,8 +4,8 @@
 # The layer rule, checked instead of promised. Fails, naming each offence, on
 #  (a) an include outside the table below, or a cycle of headers;
 #  (b) a header that does not compile alone;
-#  (c) an undefined symbol of base and core, joined in one object, that is not
-#      pure computation;
+#  (c) an undefined symbol of base, core and lib, joined in one object, that is
+#      not pure computation;
 #  (d) state that outlives a call there: a non-empty .data, .bss or thread-local
 #      section. Constant tables of pointers are in .data.rel.ro and stay legal.
 #
@@ -25,10 +25,11 @@ offend() {
 # Which layers each layer may include. `abi` is include/sluice, `bpf` libbpf and the skeleton.
 may_include() {
 	case $1 in
-	include) echo "abi" ;;
+	include) echo "abi pure" ;;
 	bpf) echo "abi kernel" ;;
 	base) echo "base pure" ;;
 	core) echo "abi base core pure digest unicode coding" ;;
+	lib) echo "abi base core lib pure" ;;
 	sys) echo "base sys pure io" ;;
 	kern) echo "abi base kern sys pure io bpf" ;;
 	daemon) echo "abi base core sys kern daemon pure io" ;;
@@ -42,6 +43,7 @@ layer_of() {
 	sluice/*) echo abi ;;
 	base/*) echo base ;;
 	core/*) echo core ;;
+	lib/*) echo lib ;;
 	sys/*) echo sys ;;
 	kern/*) echo kern ;;
 	daemon/*) echo daemon ;;
@@ -153,13 +155,13 @@ pure_symbol() {
 
 check_symbols() {
 	local symbol name size section
-	mapfile -t objects < <(find "$BUILD/obj/user/base" "$BUILD/obj/user/core" -name '*.o' | sort)
+	mapfile -t objects < <(find "$BUILD"/obj/user/{base,core,lib} -name '*.o' | sort)
 	if [ "${#objects[@]}" -eq 0 ]; then
-		offend "$BUILD: no objects of base and core; run make first"
+		offend "$BUILD: no objects of base, core and lib; run make first"
 		return
 	fi
 	if ! gcc -r -nostdlib -fno-lto -o "$work/joined.o" "${objects[@]}" 2>"$work/err"; then
-		offend "base and core do not join: $(head -n 1 "$work/err")"
+		offend "base, core and lib do not join: $(head -n 1 "$work/err")"
 		return
 	fi
 	# nm would list what the link-time optimiser sees, before its own inlining.
@@ -167,17 +169,17 @@ check_symbols() {
 	while read -r symbol; do
 		# ICU appends its version: u_getIntPropertyValue_72.
 		name=${symbol%%@*}
-		pure_symbol "$name" || offend "base and core use $name, which is not pure"
+		pure_symbol "$name" || offend "base, core and lib use $name, which is not pure"
 	done < <(nm -u --format=posix "$work/joined.o" | awk '{print $1}')
 	while read -r section size; do
-		[ "$size" -eq 0 ] || offend "base and core keep $size bytes of state in $section"
+		[ "$size" -eq 0 ] || offend "base, core and lib keep $size bytes of state in $section"
 	done < <(size -A "$work/joined.o" |
 		awk '$1 ~ /^\.(data|bss|tdata|tbss)(\.|$)/ && $1 !~ /^\.data\.rel\.ro/ {print $1, $2}')
 }
 
 check_edges include include
 check_edges bpf bpf
-for layer in base core sys kern daemon cli; do
+for layer in base core lib sys kern daemon cli; do
 	check_edges "$layer" "user/$layer"
 done
 check_cycles

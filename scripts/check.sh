@@ -27,6 +27,7 @@ done
 tap_program cases 120 /usr/bin/python3 tests/driver/compare.py --driver "$BUILD/sluice-driver"
 tap_step "layers: includes, headers, symbols, state" scripts/check-layers.sh
 tap_program check-layers 120 tests/scripts/test_check_layers.sh
+tap_program libsluice 120 tests/scripts/test_libsluice.sh
 tap_program header-dependencies 120 /usr/bin/python3 tests/scripts/test_dependencies.py
 tap_program tap 60 tests/scripts/test_tap.sh
 

@@ -30,8 +30,8 @@ first_line_names_licence() {
 			echo "$file: the first line does not name its licence, $wanted"
 			bad=1
 		fi
-	done < <(find bpf user include tests scripts Makefile \( -name '*.[ch]' -o -name '*.sh' \
-		-o -name '*.py' -o -name Makefile \) -print | sort)
+	done < <(find bpf user include tests scripts examples Makefile \( -name '*.[ch]' -o -name '*.sh' \
+		-o -name '*.py' -o -name '*.map' -o -name '*.in' -o -name Makefile \) -print | sort)
 	return "$bad"
 }
 

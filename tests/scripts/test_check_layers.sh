@@ -12,7 +12,7 @@ count=0
 
 plant_clean_tree() {
 	rm -rf "$work/tree" "$BUILD"
-	mkdir -p "$work"/tree/{include/sluice,bpf,user/{base,core,sys,kern,daemon,cli}}
+	mkdir -p "$work"/tree/{include/sluice,bpf,user/{base,core,lib,sys,kern,daemon,cli}}
 	cd "$work/tree" || exit 1
 	printf '#include <linux/types.h>\n' >include/sluice/abi.h
 	printf '#include <stddef.h>\n' >user/base/macros.h
@@ -24,14 +24,15 @@ plant_clean_tree() {
 		size_t length(const char *text) { return strlen(text) + strlen(names[*text & 1]); }
 	C
 	printf '#include <stdio.h>\nint log_line(FILE *to);\n' >user/sys/log.h
+	printf '#include "core/length.h"\nsize_t out(void) { return length(""); }\n' >user/lib/lib.c
 	printf '#include "sys/log.h"\n#include <bpf/libbpf.h>\n' >user/kern/kern.c
 	printf '#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n' >bpf/gate.bpf.c
 }
 
 compile_core() {
-	mkdir -p "$BUILD/obj/user/base" "$BUILD/obj/user/core"
+	mkdir -p "$BUILD"/obj/user/{base,core,lib}
 	local source
-	for source in user/core/*.c; do
+	for source in user/core/*.c user/lib/*.c; do
 		gcc -std=gnu11 -O1 -fPIE -Iinclude -Iuser -c "$source" \
 			-o "$BUILD/obj/${source%.c}.o" || exit 1
 	done
@@ -63,6 +64,16 @@ expect "core including sys" 'length.c: core may not include sys/log.h'
 echo '#include <unistd.h>' >>user/core/length.c
 expect "core including libc I/O" 'length.c: core may not include unistd.h'
 
+echo '#include "sys/log.h"' >>user/lib/lib.c
+expect "the library including sys" 'lib.c: lib may not include sys/log.h'
+
+echo 'int puts(const char *); int say(void) { return puts("x"); }' >>user/lib/lib.c
+expect "the library printing" 'base, core and lib use puts'
+
+echo '#include "lib/lib.h"' >>user/core/length.c
+touch user/lib/lib.h
+expect "core including the library" 'length.c: core may not include lib/lib.h'
+
 echo '#  include   <time.h>' >>user/base/macros.h
 expect "spaces do not hide an include" 'macros.h: base may not include time.h'
 
@@ -87,10 +98,10 @@ printf '#ifndef B\n#define B\n#include "base/a.h"\n#endif\n' >user/base/b.h
 expect "a cycle of headers" 'headers include each other: .*user/base/a.h'
 
 printf 'int puts(const char *); int say(void); int say(void) { return puts("x"); }\n' >user/core/say.c
-expect "core printing" 'base and core use puts'
+expect "core printing" 'base, core and lib use puts'
 
 printf 'long time(long *); long now(void); long now(void) { return time(0); }\n' >user/core/now.c
-expect "core reading the clock" 'base and core use time'
+expect "core reading the clock" 'base, core and lib use time'
 
 printf 'int next(void); int next(void) { static int n; return n++; }\n' >user/core/next.c
 expect "a static that changes" 'bytes of state in .bss'
