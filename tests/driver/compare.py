@@ -21,6 +21,8 @@ import re
 import subprocess
 import sys
 
+import conformance
+
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'data')
 CASES = os.environ.get('SLUICE_CASES') or os.path.join(
     os.path.realpath(os.path.join(DATA, '..', '..')), '..', 'shared', 'cases')
@@ -112,6 +114,10 @@ REFUSED = [
     ('side', 'http1', {}, 'bad_record'),
     ('type', 'lenprefix', {'len': {'type': 'u7'}}, 'bad_record'),
     ('delimiter', 'sentinel', {'sentinel_hex': ''}, 'bad_record'),
+    ('strict', 'sse', {'extract': 'auto', 'strict': True}, 'unsupported'),
+    ('word for strict', 'sse', {'extract': 'openai_chat', 'strict': 'yes'}, 'bad_record'),
+    ('level', 'sse', {'extract': 'openai_chat', 'safety_level': 'partial'}, 'bad_record'),
+    ('level in a number', 'sse', {'extract': 'raw', 'safety_level': 1}, 'bad_record'),
 ]
 
 
@@ -277,6 +283,8 @@ def main():
         for case in cases:
             tap.result(fault(case, answers.get(case['id'])), '%s %s' % (call, case['id']))
     check_streams(tap, driver)
+    conformance.check_vectors(tap, driver, CASES, ask)
+    conformance.check_fixtures(tap, driver, CASES, ask, cut)
     print('1..%d' % tap.count)
     return 1 if tap.failed else 0
 

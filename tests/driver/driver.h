@@ -17,6 +17,7 @@
 int frame_main(int argc, char **argv);
 int session_main(int argc, char **argv);
 int guard_main(int argc, char **argv);
+int ctk_main(int argc, char **argv);
 
 /*
  * Answers one record. The answer is the caller's; NULL: out of memory. A record

@@ -17,6 +17,7 @@ struct record {
 	size_t connection_count;
 	uint64_t base; /* of the connection under way, in the joined input */
 	uint64_t dropped;
+	uint64_t released; /* of the joined input */
 	json_t *messages, *ends, *units;
 };
 
@@ -155,6 +156,9 @@ static json_t *report(const json_t *object, const struct record *record, uint64_
 					 json_integer((json_int_t)record->dropped));
 	if (options->framing.kind == FRAMING_HTTP1)
 		r |= json_object_set(answer, "starts", run->starts);
+	if (options->leveled)
+		r |= json_object_set_new(answer, "released",
+					 json_integer((json_int_t)record->released));
 	if (options->units)
 		r |= json_object_set(answer, "units", record->units);
 	if (tells_completion(options->extract.kind) && options->eof)
@@ -186,6 +190,7 @@ static json_t *answer_run(const json_t *object, struct record *record)
 		residue = connection->bytes.len - run->counted;
 		if (!last && !run->fault)
 			record->dropped += residue;
+		record->released = record->base + run->released;
 		record->base += connection->bytes.len;
 	}
 	if (r == -EINVAL)

@@ -290,7 +290,7 @@ static int get_fold(const json_t *policy, unsigned int *ret_fold, struct frame_r
 	return 0;
 }
 
-static int get_policy(const json_t *options, struct terms **ret_terms,
+static int get_policy(const json_t *options, bool leveled, struct terms **ret_terms,
 		      struct frame_refusal *refusal)
 {
 	const json_t *policy = json_object_get(options, "policy");
@@ -300,7 +300,8 @@ static int get_policy(const json_t *options, struct terms **ret_terms,
 	const char **terms;
 	int r;
 
-	if (!policy)
+	/* What a level says is said of tasks: one that finds nothing. */
+	if (!policy && !leveled)
 		return 0;
 	r = get_fold(policy, &fold, refusal);
 	if (r < 0)
@@ -314,6 +315,38 @@ static int get_policy(const json_t *options, struct terms **ret_terms,
 	free(terms);
 	if (r < 0)
 		return refuse(refusal, "bad_record", "the terms cannot be used (%s)", strerror(-r));
+	return 0;
+}
+
+static int get_level(const json_t *options, struct frame_options *parsed,
+		     struct frame_refusal *refusal)
+{
+	static const char *const levels[] = {
+		[SESSION_BLOCKING] = "blocking",
+		[SESSION_COMPLETE] = "complete",
+		[SESSION_DEFERRED] = "deferred",
+	};
+	const char *name = get_string(options, "safety_level", NULL);
+
+	parsed->leveled = json_object_get(options, "safety_level");
+	if (!parsed->leveled)
+		return 0;
+	while (parsed->level < _SESSION_LEVEL_MAX && strcmp(levels[parsed->level], name ?: "") != 0)
+		parsed->level++;
+	if (parsed->level == _SESSION_LEVEL_MAX)
+		return refuse(refusal, "bad_record", "no safety_level '%.20s'", name ?: "");
+	return 0;
+}
+
+static int get_strict(const json_t *options, struct extract *extract, struct frame_refusal *refusal)
+{
+	const json_t *strict = json_object_get(options, "strict");
+
+	extract->strict = json_is_true(strict);
+	if (strict && !json_is_boolean(strict))
+		return refuse(refusal, "bad_record", "strict is neither true nor false");
+	if (extract->strict && extract->kind != EXTRACT_OPENAI_CHAT)
+		return refuse(refusal, "unsupported", "strict without openai_chat");
 	return 0;
 }
 
@@ -351,9 +384,13 @@ int frame_options_init(const json_t *record, struct frame_options *ret_options,
 	if (r == 0)
 		r = get_extract(options, &parsed.extract, ret_refusal);
 	if (r == 0)
+		r = get_strict(options, &parsed.extract, ret_refusal);
+	if (r == 0)
+		r = get_level(options, &parsed, ret_refusal);
+	if (r == 0)
 		r = check_fixed(options, &parsed, ret_refusal);
 	if (r == 0)
-		r = get_policy(options, &parsed.terms, ret_refusal);
+		r = get_policy(options, parsed.leveled, &parsed.terms, ret_refusal);
 	if (r == 0)
 		*ret_options = parsed;
 	return r;

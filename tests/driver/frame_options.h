@@ -23,8 +23,11 @@ struct frame_options {
 	enum session_track track;
 	const json_t *requests; /* http1: methods of those that are answered; the record's */
 	bool eof;
-	bool h2;	     /* messages of gRPC in frames of HTTP/2: no framing of a pipeline's */
-	bool units;	     /* the answer tells of the units */
+	bool h2;    /* messages of gRPC in frames of HTTP/2: no framing of a pipeline's */
+	bool units; /* the answer tells of the units */
+	/* Stated: the answer tells what was released, and of that alone. */
+	bool leveled;
+	enum session_level level;
 	struct terms *terms; /* NULL: no policy */
 };
 

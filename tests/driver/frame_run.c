@@ -177,6 +177,7 @@ static struct pipeline_config configure(const struct frame_run *run, const struc
 		.max_message = run->options->max_message,
 		.max_pending_units = SIZE_MAX / sizeof(struct pipeline_unit),
 		.track = run->options->track,
+		.level = run->options->level,
 		.session = source->session,
 		.exchanges = source->exchanges,
 		.release_opaque = true,
@@ -294,9 +295,10 @@ static int judge(struct frame_run *run, const struct source *source, bool last)
 		run->fault = pipeline_end(pipeline);
 	run->complete = last && !run->fault && pipeline_complete(pipeline);
 	run->kept = pipeline_framed(pipeline);
-	if (run->fault != FAULT_BLOCKED)
+	run->released = pipeline_released(pipeline);
+	if (run->fault != FAULT_BLOCKED && !(run->fault && run->options->leveled))
 		return 0;
-	run->kept = pipeline_released(pipeline);
+	run->kept = run->released;
 	run->counted = 0;
 	for (size_t i = 0; i < run->messages_ended; i++)
 		if (run->messages[i].unit_end <= run->kept)
@@ -340,7 +342,7 @@ int frame_run_connection(struct frame_run *run, const struct frame_connection *c
 	run->unit_count = run->message_count = run->messages_ended = 0;
 	run->payloads.len = run->payload_start = 0;
 	run->begun = run->after_message = false;
-	run->counted = run->kept = 0;
+	run->counted = run->kept = run->released = 0;
 	if (run->options->h2) {
 		frame_h2_run(run, last);
 		return 0;

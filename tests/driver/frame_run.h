@@ -54,6 +54,7 @@ struct frame_run {
 	bool after_message;   /* the unit before completed a message */
 	uint64_t counted;     /* end of the last unit that is more than a head, or a chunk's CRLF */
 	uint64_t kept;	      /* end of the last unit that may be told of */
+	uint64_t released;
 	/* Over all connections. */
 	struct frame_text *texts; /* in order of first appearance */
 	size_t text_count;

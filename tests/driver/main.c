@@ -12,6 +12,7 @@ static const struct {
 	{"frame", frame_main, "[--chunking given|one|bytes]: framing and mediation records"},
 	{"session", session_main, "sequences of accounting operations"},
 	{"guard", guard_main, "questions to the framing guard"},
+	{"ctk", ctk_main, "agent-hooks vectors of incremental mediation"},
 };
 
 static int usage(FILE *to, int status)
