@@ -209,6 +209,11 @@ $(BUILD)/tests/unit/test_ahead: $(call san,user/daemon/ahead.c)
 $(BUILD)/tests/unit/test_share: $(call san,user/daemon/share.c)
 $(BUILD)/tests/unit/test_census: $(call san,user/daemon/census.c)
 $(BUILD)/tests/unit/test_stats: $(call san,user/daemon/stats.c user/daemon/reason.c)
+$(BUILD)/tests/unit/test_audit_record: $(call san,user/daemon/audit_record.c)
+$(BUILD)/tests/unit/test_audit_file: $(call san,user/daemon/audit_file.c)
+$(BUILD)/tests/unit/test_audit_quota: $(call san,user/daemon/audit_quota.c)
+$(BUILD)/tests/unit/test_audit_syncer: $(call san,user/daemon/audit_syncer.c)
+$(BUILD)/tests/unit/test_audit_tail: $(call san,user/daemon/audit_tail.c user/daemon/audit_record.c)
 
 $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_OBJ) $(BUILD)/libcore.a
 	$(call link,cmocka $(PKGS_KERN) $(PKGS_CORE))
@@ -216,6 +221,7 @@ $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(call obj,$(BPFT_LIB)) $(KERN_
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libcore.a
 	$(call link,$(PKGS_CORE))
 
+$(BUILD)/tests/bench/bench_audit: $(call obj,user/daemon/audit_record.c)
 
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o
 	$(call link,)

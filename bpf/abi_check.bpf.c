@@ -19,6 +19,7 @@ struct sluice_policy check_policy;
 struct sluice_unix_key check_unix_key;
 struct sluice_config check_config;
 struct sluice_open_stream check_open_stream;
+struct sluice_ledger check_ledger;
 struct sluice_refusal_key check_refusal_key;
 struct sluice_event check_event;
 struct sluice_census check_census;

@@ -5,6 +5,7 @@
 struct map_config config SEC(".maps");
 struct map_stream_ids stream_ids SEC(".maps");
 struct map_slots slots SEC(".maps");
+struct map_ledgers ledgers SEC(".maps");
 struct map_sockets sockets SEC(".maps");
 struct map_gates gates SEC(".maps");
 struct map_socket_origins socket_origins SEC(".maps");

@@ -4,9 +4,9 @@
  * below the daemon's own directory, under the names they have here.
  *
  * Invariants:
- *  M1. `gates` is written by the programs alone, `sockets`, `slots` and
- *      `config` by the daemon alone: an update from user space replaces a whole
- *      value, so that no value may have two writers.
+ *  M1. `gates` is written by the programs alone, `sockets`, `slots`, `ledgers`
+ *      and `config` by the daemon alone: an update from user space replaces a
+ *      whole value, so that no value may have two writers.
  *  M2. Only `sockets` is cloned from a listener to what it accepts.
  */
 #ifndef SLUICE_MAPS_BPF_H
@@ -46,6 +46,15 @@ struct map_slots {
 	__uint(max_entries, SLUICE_SLOTS);
 	__type(key, __u32);
 	__type(value, __u64);
+};
+
+/* Beside each slot, what its flow has counted, for a successor; no program reads it. */
+struct map_ledgers {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SLUICE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct sluice_ledger);
 };
 
 /* Marks of the daemon's sockets. */
@@ -168,6 +177,7 @@ struct map_fence_events {
 extern struct map_config config SEC(".maps");
 extern struct map_stream_ids stream_ids SEC(".maps");
 extern struct map_slots slots SEC(".maps");
+extern struct map_ledgers ledgers SEC(".maps");
 extern struct map_sockets sockets SEC(".maps");
 extern struct map_gates gates SEC(".maps");
 extern struct map_socket_origins socket_origins SEC(".maps");

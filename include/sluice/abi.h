@@ -21,7 +21,7 @@
 
 #include <linux/types.h>
 
-#define SLUICE_ABI_VERSION 3u
+#define SLUICE_ABI_VERSION 4u
 
 /* Slots of the release array, one per flow; slot 0 is never released. */
 #define SLUICE_SLOTS 131072u
@@ -180,6 +180,46 @@ struct sluice_open_stream {
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct sluice_open_stream) == 96, "sluice_open_stream");
+
+/*
+ * What a flow has counted, for a successor: by its slot, in an array of their own
+ * that the daemon alone writes, one aligned store a word. A kill leaves the stores
+ * before it, so that their order is part of the meaning:
+ *  L1. `received` moves before the bytes are judged, then the runes, then `released`,
+ *      and then the release offset in the slot.
+ *  L2. Sessions end in the order in which they began: those open are [ended, begun).
+ *  L3. The request's runes are of the last session that began and of those just
+ *      before it; the response's of the oldest open one, and no later one has any.
+ *  L4. The runes of a session are zeroed before the count that makes them current.
+ */
+#define SLUICE_LEDGER_RUNES 4u /* as fill the cache line */
+/* Sessions of one stream that are open at once. */
+#define SLUICE_SESSIONS_MAX 64u
+
+struct sluice_ledger {
+	__u64 received, released; /* bytes of the flow; a refusal in their place is none of them */
+	__u64 sessions; /* of the stream; request track: that began; response track: that ended */
+	__u64 runes[SLUICE_LEDGER_RUNES]; /* by the session's number; sluice_runes_word() */
+	__u16 generation;		  /* of the slot, while the flow runs */
+	__u16 reserved[3];
+};
+_Static_assert(sizeof(struct sluice_ledger) == 64, "sluice_ledger");
+
+/* Runes of a track, of which at most 2^31-1 are received, and of those confirmed. */
+static inline __u64 sluice_runes_word(__u32 received, __u32 confirmed)
+{
+	return ((__u64)received << 32) | confirmed;
+}
+
+static inline __u32 sluice_runes_received(__u64 word)
+{
+	return (__u32)(word >> 32);
+}
+
+static inline __u32 sluice_runes_confirmed(__u64 word)
+{
+	return (__u32)word;
+}
 
 /* When a refusal of this kind was last told: one event a second is enough. */
 struct sluice_refusal_key {

@@ -273,6 +273,7 @@ void harness_open(struct harness *harness)
 {
 	const struct kern_options options = {
 		.pin_dir = harness->pins,
+		.instance = HARNESS_INSTANCE,
 		.daemon_cgroup = harness->daemon_cgroup,
 		.listen_port = HARNESS_PORT,
 	};
@@ -407,6 +408,7 @@ int harness_reopen(struct harness *harness, char error[static HARNESS_ERROR])
 {
 	const struct kern_options options = {
 		.pin_dir = harness->pins,
+		.instance = HARNESS_INSTANCE,
 		.daemon_cgroup = harness->daemon_cgroup,
 		.listen_port = HARNESS_PORT,
 	};

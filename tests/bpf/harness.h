@@ -23,9 +23,10 @@
 
 #include "kern/kern.h"
 
-#define HARNESS_PORT   1008
-#define HARNESS_POLICY 1u
-#define HARNESS_SKIP   77
+#define HARNESS_PORT	 1008
+#define HARNESS_POLICY	 1u
+#define HARNESS_INSTANCE "tested"
+#define HARNESS_SKIP	 77
 
 /* A process that makes sockets, and so decides which cgroup they belong to. */
 struct helper {

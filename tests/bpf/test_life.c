@@ -42,6 +42,8 @@ static void daemon_body(void *context)
 					false, 77),
 			 0);
 	assert_int_equal(socket_connect(flow.data, "127.0.0.1", daemon->port), 0);
+	kern_ledger_received(harness->kern, open.slot[0], open.generation[0], 100);
+	kern_ledger_released(harness->kern, open.slot[0], open.generation[0], 40);
 	kern_release(harness->kern, open.slot[0], open.generation[0], 40);
 	assert_int_equal(send(flow.data, text, 40, MSG_EOR), 40);
 	assert_int_equal(send(flow.data, text + 40, 60, MSG_EOR), 60);
@@ -96,22 +98,46 @@ static __u32 link_id(struct harness *harness, const char *name)
 struct settled {
 	unsigned int count;
 	struct sluice_open_stream open;
-	uint64_t offset[2];
+	struct kern_left left;
 	int peer;
 	bool peer_was_reset;
 };
 
-static void settle(void *context, const struct sluice_open_stream *open, const uint64_t offset[2])
+static bool is_told(void *context, uint64_t stream, const uint64_t *session)
+{
+	(void)context;
+	(void)stream;
+	(void)session;
+	return false;
+}
+
+static int settle_session(void *context, const struct kern_left *left,
+			  const struct kern_left_session *session)
+{
+	(void)context;
+	(void)left;
+	fail_msg("a session %d that nobody began", (int)session->number);
+	return 0;
+}
+
+static int settle_stream(void *context, const struct kern_left *left)
 {
 	struct settled *settled = context;
 	char end;
 
 	settled->count++;
-	settled->open = *open;
-	settled->offset[0] = offset[0];
-	settled->offset[1] = offset[1];
+	settled->open = *left->open;
+	settled->left = *left;
 	settled->peer_was_reset =
 		recv(settled->peer, &end, 1, MSG_DONTWAIT) < 0 && errno == ECONNRESET;
+	return 0;
+}
+
+static int settle_all(struct harness *harness, struct settled *settled)
+{
+	const struct kern_settling settling = {is_told, settle_session, settle_stream, settled};
+
+	return kern_settle_left(harness->kern, &settling);
 }
 
 static void test_killed_daemons_bytes_stay_held(void **state)
@@ -139,14 +165,17 @@ static void test_killed_daemons_bytes_stay_held(void **state)
 	assert_int_equal(info.policy, HARNESS_POLICY);
 	assert_string_equal(info.path, harness->agent_cgroup);
 	settled.peer = peer;
-	assert_int_equal(kern_settle_left(harness->kern, settle, &settled), 0);
+	assert_int_equal(settle_all(harness, &settled), 0);
 	assert_int_equal(settled.count, 1);
 	assert_int_equal(settled.open.origin.stream, 77);
 	assert_int_equal(settled.open.opened_ns, 5);
-	assert_int_equal(settled.offset[0], 40);
-	assert_int_equal(settled.offset[1], 0);
+	assert_int_equal(settled.left.released[0], 40);
+	assert_int_equal(settled.left.released[1], 0);
+	assert_int_equal(settled.left.received[0], 100);
+	assert_int_equal(settled.left.received[1], 0);
+	assert_int_equal(settled.left.session_count, 0);
 	assert_true(settled.peer_was_reset);
-	assert_int_equal(kern_settle_left(harness->kern, settle, &settled), 0);
+	assert_int_equal(settle_all(harness, &settled), 0);
 	assert_int_equal(settled.count, 1);
 	(void)close(peer);
 
@@ -178,7 +207,7 @@ static void test_orphan_without_record_stays_held(void **state)
 	(void)close(streams);
 	harness_open(harness);
 	assert_silent(peer);
-	assert_int_equal(kern_settle_left(harness->kern, settle, &settled), 0);
+	assert_int_equal(settle_all(harness, &settled), 0);
 	assert_int_equal(settled.count, 0);
 	assert_reset(peer);
 	(void)close(peer);
@@ -212,7 +241,7 @@ static void test_successor_in_another_cgroup(void **state)
 	assert_int_equal(access(gate, F_OK), 0);
 	assert_silent(peer);
 	settled.peer = peer;
-	assert_int_equal(kern_settle_left(harness->kern, settle, &settled), 0);
+	assert_int_equal(settle_all(harness, &settled), 0);
 	assert_int_equal(settled.count, 1);
 	assert_true(settled.peer_was_reset);
 	(void)close(peer);

@@ -48,7 +48,7 @@ static void test_pins_of_another_abi_are_refused(void **state)
 	config.abi = SLUICE_ABI_VERSION + 1;
 	assert_int_equal(bpf_map_update_elem(fd, &zero, &config, BPF_ANY), 0);
 	assert_int_equal(harness_reopen(harness, error), -EPROTO);
-	assert_non_null(strstr(error, "sluiced --remove"));
+	assert_non_null(strstr(error, "`sluiced --instance " HARNESS_INSTANCE " --remove`"));
 	/* The cgroup is watched as it was. */
 	assert_int_equal(helper_socket(&harness->agent, AF_INET, SOCK_RAW, 1), -EPERM);
 
@@ -63,6 +63,7 @@ static void test_pins_of_another_abi_are_refused(void **state)
 	(void)close(fd);
 	assert_int_equal(harness_reopen(harness, error), -EPROTO);
 	assert_non_null(strstr(error, "routes"));
+	assert_non_null(strstr(error, "`sluiced --instance " HARNESS_INSTANCE " --remove`"));
 	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), 0);
 	assert_int_equal(access(harness->pins, F_OK), -1);
 	assert_int_equal(harness_reopen(harness, error), 0);

@@ -71,6 +71,9 @@ static const struct layout layouts[] = {
 	LAYOUT(sluice_open_stream, MEMBER(sluice_open_stream, origin),
 	       MEMBER(sluice_open_stream, opened_ns), MEMBER(sluice_open_stream, slot),
 	       MEMBER(sluice_open_stream, generation), MEMBER(sluice_open_stream, reserved)),
+	LAYOUT(sluice_ledger, MEMBER(sluice_ledger, received), MEMBER(sluice_ledger, released),
+	       MEMBER(sluice_ledger, sessions), MEMBER(sluice_ledger, runes),
+	       MEMBER(sluice_ledger, generation), MEMBER(sluice_ledger, reserved)),
 	LAYOUT(sluice_refusal_key, MEMBER(sluice_refusal_key, cgroup),
 	       MEMBER(sluice_refusal_key, kind), MEMBER(sluice_refusal_key, reserved)),
 	LAYOUT(sluice_event, MEMBER(sluice_event, time_ns), MEMBER(sluice_event, stream),
@@ -230,6 +233,21 @@ static void test_slot_words_pack_and_unpack(void **state)
 	assert_int_equal(sluice_slot_generation(sluice_slot_word(3, SLUICE_OFFSET_MAX + 1)), 3);
 }
 
+static void test_words_of_runes_pack_and_unpack(void **state)
+{
+	static const uint32_t counts[] = {0, 1, 0x7fffffff, UINT32_MAX};
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		for (j = 0; j < ARRAY_SIZE(counts); j++) {
+			const uint64_t word = sluice_runes_word(counts[i], counts[j]);
+
+			assert_int_equal(sluice_runes_received(word), counts[i]);
+			assert_int_equal(sluice_runes_confirmed(word), counts[j]);
+		}
+}
+
 /* Any daemon, of any version, reads these to tell whose pins they are. */
 static void test_the_head_of_the_configuration_stays(void **state)
 {
@@ -246,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_every_shared_struct_is_compared),
 		cmocka_unit_test(test_enumerators_have_the_same_values),
 		cmocka_unit_test(test_slot_words_pack_and_unpack),
+		cmocka_unit_test(test_words_of_runes_pack_and_unpack),
 		cmocka_unit_test(test_the_head_of_the_configuration_stays),
 	};
 

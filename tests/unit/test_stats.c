@@ -35,11 +35,11 @@ static void reasons_are_counted(void **unused)
 	json_t *reasons;
 
 	(void)unused;
-	stats_count_reason(&stats, "denied:keys");
-	stats_count_reason(&stats, "truncated");
-	stats_count_reason(&stats, "denied:keys");
-	stats_count_reason(&stats, "complete");
-	reasons = stats_reasons_json(&stats);
+	stats_count_name(&stats.reasons, "denied:keys");
+	stats_count_name(&stats.reasons, "truncated");
+	stats_count_name(&stats.reasons, "denied:keys");
+	stats_count_name(&stats.reasons, "complete");
+	reasons = stats_names_json(&stats.reasons);
 	assert_int_equal(json_object_size(reasons), 2);
 	assert_int_equal(json_integer_value(json_object_get(reasons, "denied:keys")), 2);
 	assert_int_equal(json_integer_value(json_object_get(reasons, "truncated")), 1);
@@ -55,15 +55,15 @@ static void names_are_bounded(void **unused)
 	(void)unused;
 	for (unsigned int i = 0; i < LIMIT_REASONS; i++) {
 		(void)snprintf(name, sizeof(name), "denied:t%u", i);
-		stats_count_reason(&stats, name);
+		stats_count_name(&stats.reasons, name);
 	}
-	assert_int_equal(stats.reason_count, LIMIT_REASONS);
-	assert_int_equal(stats.reasons_lost, 0);
-	stats_count_reason(&stats, "one more");
-	stats_count_reason(&stats, "denied:t0");
-	assert_int_equal(stats.reason_count, LIMIT_REASONS);
-	assert_int_equal(stats.reasons_lost, 1);
-	assert_int_equal(stats.reasons[0].count, 2);
+	assert_int_equal(stats.reasons.count, LIMIT_REASONS);
+	assert_int_equal(stats.reasons.lost, 0);
+	stats_count_name(&stats.reasons, "one more");
+	stats_count_name(&stats.reasons, "denied:t0");
+	assert_int_equal(stats.reasons.count, LIMIT_REASONS);
+	assert_int_equal(stats.reasons.lost, 1);
+	assert_int_equal(stats.reasons.list[0].count, 2);
 	stats_done(&stats);
 }
 
@@ -88,9 +88,9 @@ static void without_memory_the_loss_is_counted(void **unused)
 
 	(void)unused;
 	allocation_fail_at(0);
-	stats_count_reason(&stats, "truncated");
+	stats_count_name(&stats.reasons, "truncated");
 	assert_true(allocation_failed());
-	assert_int_equal(stats.reasons_lost, 1);
+	assert_int_equal(stats.reasons.lost, 1);
 	stats_done(&stats);
 }
 

@@ -59,7 +59,7 @@ struct command {
 
 extern const struct command command_run, command_watch, command_unwatch, command_status,
 	command_streams, command_stream, command_deny, command_replay, command_policy,
-	command_doctor, command_version;
+	command_audit, command_doctor, command_version;
 
 /*
  * Says in one line why there is no connection; where quiet, not that there is no

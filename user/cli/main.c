@@ -11,7 +11,7 @@
 static const struct command *const commands[] = {
 	&command_run,	  &command_watch,  &command_unwatch, &command_status,
 	&command_streams, &command_stream, &command_deny,    &command_replay,
-	&command_policy,  &command_doctor, &command_version,
+	&command_policy,  &command_audit,  &command_doctor,  &command_version,
 };
 
 static const struct option_spec socket_option[] = {

@@ -33,12 +33,13 @@ static void extract_text(const struct extract *extract, char *text, size_t len)
 {
 	bool joins = extract->kind == EXTRACT_RAW || extract->kind == EXTRACT_PATH;
 
-	(void)snprintf(text, len, "%s%s%s%s", policy_extract_name(extract->kind),
+	(void)snprintf(text, len, "%s%s%s%s%s", policy_extract_name(extract->kind),
 		       extract->kind == EXTRACT_PATH ? ":" : "",
 		       extract->kind == EXTRACT_PATH ? extract->path : "",
 		       !joins		    ? ""
 		       : extract->join_unit ? " by unit"
-					    : " by stream");
+					    : " by stream",
+		       extract->strict ? " strict" : "");
 }
 
 static json_t *mediation_json(enum policy_action action, const struct framing *framing,
@@ -89,41 +90,107 @@ static json_t *destinations_json(const struct policy *policy)
 	return list;
 }
 
-static bool track_has(const struct policy *policy, enum session_track track, size_t task)
+static bool has(const size_t *tasks, size_t count, size_t task)
 {
 	size_t i;
 
-	for (i = 0; i < policy->track_task_count[track]; i++)
-		if (policy->track_tasks[track][i] == task)
+	for (i = 0; i < count; i++)
+		if (tasks[i] == task)
 			return true;
 	return false;
 }
 
+static bool gates(const struct policy *policy, size_t track, size_t task)
+{
+	return has(policy->track_tasks[track], policy->track_task_count[track], task);
+}
+
+static bool watches(const struct policy *policy, size_t track, size_t task)
+{
+	return has(policy->warn[track].tasks, policy->warn[track].count, task);
+}
+
+static bool judges_output(const struct policy *policy, size_t task)
+{
+	return has(policy->output.tasks, policy->output.count, task);
+}
+
+/* Where a task evaluates, and in *ret_enforcing whether anything follows from what it finds. */
+static json_t *places_json(const struct policy *policy, size_t task, bool *ret_enforcing)
+{
+	json_t *list = json_array();
+	bool enforcing = judges_output(policy, task);
+	size_t track;
+
+	for (track = 0; track < ARRAY_SIZE(tracks); track++) {
+		if (!gates(policy, track, task) && !watches(policy, track, task))
+			continue;
+		(void)json_array_append_new(list, json_string(tracks[track]));
+		enforcing = enforcing || gates(policy, track, task);
+	}
+	if (judges_output(policy, task))
+		(void)json_array_append_new(list, json_string("output"));
+	*ret_enforcing = enforcing;
+	return list;
+}
+
 static json_t *tasks_json(const struct policy *policy)
 {
-	json_t *list = json_array(), *on, *folds;
+	json_t *list = json_array(), *places, *folds;
+	bool enforcing;
 	const char *fold;
 	unsigned int bit;
-	size_t i, track;
+	size_t i;
 
 	for (i = 0; i < policy->task_count; i++) {
 		const struct policy_task *task = &policy->tasks[i];
 
-		on = json_array();
-		for (track = 0; track < ARRAY_SIZE(tracks); track++)
-			if (track_has(policy, (enum session_track)track, i))
-				(void)json_array_append_new(on, json_string(tracks[track]));
+		places = places_json(policy, i, &enforcing);
 		folds = json_array();
 		for (bit = 0; (fold = policy_fold_name(bit)); bit++)
 			if (task->fold & (1u << bit))
 				(void)json_array_append_new(folds, json_string(fold));
 		(void)json_array_append_new(
-			list, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "name", task->name,
-					"kind", "terms", "terms", (json_int_t)task->term_count,
-					"longest", (json_int_t)terms_longest(task->terms), "fold",
-					folds, "tracks", on));
+			list,
+			json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:b}", "name", task->name,
+				  "kind", "terms", "terms", (json_int_t)task->term_count, "longest",
+				  (json_int_t)terms_longest(task->terms), "fold", folds, "tracks",
+				  places, "warn_only", (int)task->warn_only, "enforcing",
+				  (int)enforcing));
 	}
 	return list;
+}
+
+static json_t *output_json(const struct policy *policy)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < policy->output.count; i++)
+		(void)json_array_append_new(
+			list, json_string(policy->tasks[policy->output.tasks[i]].name));
+	return list;
+}
+
+/* Nothing waits for a clearance under deferred. */
+static json_t *hold_back_json(const struct policy *policy, enum session_track track)
+{
+	return json_integer(policy->level == SESSION_DEFERRED ? 0
+							      : policy_hold_back(policy, track));
+}
+
+static json_t *exposure_json(const struct policy *policy, enum session_track track)
+{
+	uint32_t runes;
+
+	return policy_exposure_bound(policy, track, &runes) ? json_integer(runes) : json_null();
+}
+
+static json_t *audit_json(const struct policy_audit *audit)
+{
+	return json_pack("{s:b, s:s, s:I}", "watermarks", (int)audit->watermarks, "on_full",
+			 audit->on_full == POLICY_ON_FULL_DROP ? "drop" : "close",
+			 "quota_bytes_per_hour", (json_int_t)audit->quota_bytes_per_hour);
 }
 
 static json_t *limits_json(const struct policy_limits *limits)
@@ -161,49 +228,82 @@ static bool has_auto(const struct policy *policy)
 	return policy->framing.kind == FRAMING_AUTO && !is_exhaustive(policy);
 }
 
+static void add_note(json_t *list, const char *text)
+{
+	(void)json_array_append_new(list, json_string(text));
+}
+
+static void add_task_notes(json_t *list, const struct policy *policy)
+{
+	const char *rest;
+	size_t i;
+
+	for (i = 0; i < policy->task_count; i++)
+		if (!gates(policy, SESSION_REQUEST, i) && !gates(policy, SESSION_RESPONSE, i) &&
+		    !watches(policy, SESSION_REQUEST, i) && !watches(policy, SESSION_RESPONSE, i) &&
+		    !judges_output(policy, i))
+			(void)json_array_append_new(list,
+						    json_sprintf("task '%s' is used by no track",
+								 policy->tasks[i].name));
+	for (i = 0; i < ARRAY_SIZE(tracks); i++) {
+		if (policy->track_task_count[i])
+			continue;
+		if (policy->warn[i].count || (i == SESSION_RESPONSE && policy->output.count))
+			rest = "no task that gates it: it is evaluated, and relayed whatever is "
+			       "found";
+		else
+			rest = "no tasks: it is framed and relayed, not evaluated";
+		(void)json_array_append_new(list,
+					    json_sprintf("the %s track has %s", tracks[i], rest));
+	}
+}
+
 /* What the operator may not have meant, or may not know; each one line. */
 static json_t *notes_json(const struct policy *policy)
 {
 	json_t *list = json_array();
-	size_t i;
 
-	for (i = 0; i < policy->task_count; i++)
-		if (!track_has(policy, SESSION_REQUEST, i) &&
-		    !track_has(policy, SESSION_RESPONSE, i))
-			(void)json_array_append_new(list,
-						    json_sprintf("task '%s' is used by no track",
-								 policy->tasks[i].name));
-	for (i = 0; i < ARRAY_SIZE(tracks); i++)
-		if (!policy->track_task_count[i])
-			(void)json_array_append_new(
-				list, json_sprintf("the %s track has no tasks: it is framed and "
-						   "relayed, not evaluated",
-						   tracks[i]));
+	add_task_notes(list, policy);
+	if (policy->mode == POLICY_OBSERVE)
+		add_note(list, "mode observe: what tasks find is recorded and denies nothing; what "
+			       "cannot be framed or judged is counted, and goes on unjudged; "
+			       "destinations and the ways beside TCP hold as ever");
+	if (policy->level == SESSION_DEFERRED)
+		add_note(list, "safety_level deferred: messages leave before they are cleared; a "
+			       "denial ends the stream and recalls nothing");
+	if (policy->output.count)
+		add_note(list, "tasks of output deny once the response has left: nothing of it is "
+			       "withheld");
 	if (policy->release_opaque)
-		(void)json_array_append_new(
-			list, json_string("bodies of http1 that are no text are released unread "
-					  "(opaque_bodies)"));
+		add_note(list, "bodies of http1 that are no text are released unread "
+			       "(opaque_bodies)");
 	if (has_auto(policy))
 		(void)json_array_append_new(
 			list,
-			json_string("framing auto tells http1, jsonrpc_cl and ndjson by the first "
-				    "bytes of the client, WebSocket by its upgrade; TLS is refused "
-				    "as tls_unmediated, all else as unframed"));
+			json_sprintf("framing auto tells http1, jsonrpc_cl and ndjson by the first "
+				     "bytes of the client, WebSocket by its upgrade; TLS %s as "
+				     "tls_unmediated, all else as unframed",
+				     policy->mode == POLICY_OBSERVE ? "counts" : "is refused"));
 	return list;
 }
 
 static json_t *policy_json(const struct policy *policy)
 {
 	return json_pack(
-		"{s:s, s:s, s:s, s:o, s:o, s:{s:I, s:I}, s:s, s:s, s:s, s:I, s:o, s:o, s:o}",
-		"name", policy->name, "mode", "enforce", "safety_level", "blocking", "destinations",
-		destinations_json(policy), "tasks", tasks_json(policy), "hold_back_runes",
-		"request", (json_int_t)policy_hold_back(policy, SESSION_REQUEST), "response",
-		(json_int_t)policy_hold_back(policy, SESSION_RESPONSE), "on_deny",
+		"{s:s, s:s, s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:b, s:s, s:s, s:s, "
+		"s:I, s:o, s:o, s:o, s:o}",
+		"name", policy->name, "mode", policy_mode_name(policy->mode), "safety_level",
+		session_level_name(policy->level), "destinations", destinations_json(policy),
+		"tasks", tasks_json(policy), "output_tasks", output_json(policy), "hold_back_runes",
+		"request", hold_back_json(policy, SESSION_REQUEST), "response",
+		hold_back_json(policy, SESSION_RESPONSE), "exposure_bound_runes", "request",
+		exposure_json(policy, SESSION_REQUEST), "response",
+		exposure_json(policy, SESSION_RESPONSE), "buffered_output", 0, "on_deny",
 		policy->on_deny == POLICY_RESET ? "reset" : "refuse", "opaque_bodies",
 		policy->release_opaque ? "release" : "refuse", "dns", dns_names[policy->dns],
 		"resolvers", (json_int_t)policy->resolver_count, "unix", unix_json(policy),
-		"limits", limits_json(&policy->limits), "notes", notes_json(policy));
+		"limits", limits_json(&policy->limits), "audit", audit_json(&policy->audit),
+		"notes", notes_json(policy));
 }
 
 static void print_words(const char *before, const json_t *list)
@@ -249,19 +349,64 @@ static void print_tasks(const json_t *list)
 			     (long long)cli_number(task, "longest"));
 		print_words(", fold ", json_object_get(task, "fold"));
 		print_words(", on ", json_object_get(task, "tracks"));
+		(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only"))
+					     ? ", warn only"
+				     : json_is_true(json_object_get(task, "enforcing"))
+					     ? ""
+					     : ", enforces nothing");
+	}
+}
+
+static void print_exposure(const json_t *view)
+{
+	const json_t *bounds = json_object_get(view, "exposure_bound_runes"), *bound;
+	size_t i;
+
+	(void)printf("exposure bound:");
+	for (i = 0; i < ARRAY_SIZE(tracks); i++) {
+		bound = json_object_get(bounds, tracks[i]);
+		(void)printf("%s the %s track ", i ? "," : "", tracks[i]);
+		if (json_is_integer(bound))
+			(void)printf("%lld runes", (long long)json_integer_value(bound));
+		else
+			(void)printf("unbounded");
+	}
+	(void)printf("; buffered output: no\n");
+	if (json_array_size(json_object_get(view, "output_tasks"))) {
+		print_words("output, judged when it has left: ",
+			    json_object_get(view, "output_tasks"));
 		(void)printf("\n");
 	}
+}
+
+/* "NAME: KEY=VALUE KEY=VALUE" */
+static void print_map(const char *name, json_t *map)
+{
+	const char *key;
+	json_t *value;
+
+	(void)printf("%s:", name);
+	json_object_foreach(map, key, value)
+	{
+		if (json_is_string(value))
+			(void)printf(" %s=%s", key, json_string_value(value));
+		else if (json_is_boolean(value))
+			(void)printf(" %s=%s", key, json_is_true(value) ? "true" : "false");
+		else
+			(void)printf(" %s=%lld", key, (long long)json_integer_value(value));
+	}
+	(void)printf("\n");
 }
 
 static void print_policy(const json_t *view)
 {
 	const json_t *bound = json_object_get(view, "hold_back_runes"), *note, *notes;
-	const char *name;
-	json_t *value;
+	bool observes = strcmp(cli_text(view, "mode"), policy_mode_name(POLICY_OBSERVE)) == 0;
 	size_t i;
 
-	(void)printf("policy %s: %s, %s, on_deny %s, opaque_bodies %s, dns %s",
-		     cli_text(view, "name"), cli_text(view, "mode"), cli_text(view, "safety_level"),
+	(void)printf("policy %s: %s%s, %s, on_deny %s, opaque_bodies %s, dns %s",
+		     cli_text(view, "name"), cli_text(view, "mode"),
+		     observes ? " (its tasks enforce nothing)" : "", cli_text(view, "safety_level"),
 		     cli_text(view, "on_deny"), cli_text(view, "opaque_bodies"),
 		     cli_text(view, "dns"));
 	if (cli_number(view, "resolvers"))
@@ -274,12 +419,9 @@ static void print_policy(const json_t *view)
 		     "channel (after folding)\n",
 		     (long long)cli_number(bound, "request"),
 		     (long long)cli_number(bound, "response"));
-	(void)printf("limits:");
-	json_object_foreach(json_object_get(view, "limits"), name, value)
-	{
-		(void)printf(" %s=%lld", name, (long long)json_integer_value(value));
-	}
-	(void)printf("\n");
+	print_exposure(view);
+	print_map("limits", json_object_get(view, "limits"));
+	print_map("audit", json_object_get(view, "audit"));
 	notes = json_object_get(view, "notes");
 	json_array_foreach(notes, i, note)
 	{

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/replay_print.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "sys/fd.h"
@@ -50,7 +51,11 @@ struct replay {
 	uint64_t sessions;	    /* that ended; none where the track has no tasks */
 	struct pipeline *pipeline;
 	struct pipeline_task tasks[POLICY_TASKS_MAX];
-	const char *names[POLICY_TASKS_MAX];
+	struct pipeline_task watchers[2 * POLICY_TASKS_MAX]; /* those of `output` among them */
+	size_t watcher_count;
+	const char *names[_SESSION_TRACK_MAX][POLICY_TASKS_MAX];
+	const char *output_names[POLICY_TASKS_MAX];
+	json_t *findings;
 	uint64_t received, units;
 	json_t *released; /* [[start, end], …] */
 	uint64_t last;
@@ -73,6 +78,22 @@ static void on_session_end(void *context, uint64_t number, const struct session 
 	(void)session;
 	replay->state = *state;
 	replay->sessions++;
+}
+
+static json_t *found_json(const char *task, uint32_t rule, uint64_t start, uint64_t end)
+{
+	return json_pack("{s:s, s:I, s:I, s:I}", "task", task, "rule", (json_int_t)rule, "start",
+			 (json_int_t)start, "end", (json_int_t)end);
+}
+
+static void on_finding(void *context, const struct pipeline_finding *finding)
+{
+	struct replay *replay = context;
+	json_t *found =
+		found_json(finding->task->name, finding->rule, finding->start, finding->end);
+
+	(void)json_object_set_new(found, "enforcing", json_boolean(finding->task->output));
+	(void)json_array_append_new(replay->findings, found);
 }
 
 static int find_destination(struct replay *replay, const char *destination)
@@ -144,34 +165,73 @@ static int open_exchanges(struct replay *replay, const struct session_config *se
 	return err ? log_errno(LOG_ERR, err, "the session cannot be opened") : 0;
 }
 
+static struct pipeline_task task_of(const struct policy *policy, size_t index, bool output)
+{
+	const struct policy_task *task = &policy->tasks[index];
+
+	return (struct pipeline_task){.name = task->name, .terms = task->terms, .output = output};
+}
+
+/* What a session is told of a track's tasks. */
+static void name_tasks(struct replay *replay, enum session_track track,
+		       struct session_config *config)
+{
+	const struct policy *policy = replay->policy;
+	size_t i;
+
+	for (i = 0; i < policy->track_task_count[track]; i++)
+		replay->names[track][i] = policy->tasks[policy->track_tasks[track][i]].name;
+	config->tasks[track] = replay->names[track];
+	config->task_count[track] = policy->track_task_count[track];
+}
+
+static void fill_tasks(struct replay *replay, struct session_config *config)
+{
+	const struct policy *policy = replay->policy;
+	const struct policy_task_list *warn = &policy->warn[replay->track];
+	size_t i;
+
+	for (i = 0; i < policy->track_task_count[replay->track]; i++)
+		replay->tasks[i] = task_of(policy, policy->track_tasks[replay->track][i], false);
+	name_tasks(replay, replay->track, config);
+	for (i = 0; i < warn->count; i++)
+		replay->watchers[replay->watcher_count++] = task_of(policy, warn->tasks[i], false);
+	if (replay->track != SESSION_RESPONSE || !policy->output.count)
+		return;
+	/* Where they alone have a say of the response, the request's tasks make the session. */
+	name_tasks(replay, SESSION_REQUEST, config);
+	for (i = 0; i < policy->output.count; i++) {
+		replay->output_names[i] = policy->tasks[policy->output.tasks[i]].name;
+		replay->watchers[replay->watcher_count++] =
+			task_of(policy, policy->output.tasks[i], true);
+	}
+	config->output_tasks = replay->output_names;
+	config->output_count = policy->output.count;
+}
+
 static int open_pipeline(struct replay *replay)
 {
 	const struct policy *policy = replay->policy;
-	size_t count = policy->track_task_count[replay->track], i;
-	struct session_config config = {.level = SESSION_BLOCKING};
+	struct session_config config = {.level = policy->level};
 	struct pipeline_config pipe = {
 		.framing = replay->framing,
 		.extract = replay->extract,
 		.max_message = policy->limits.max_message_bytes,
 		.max_pending_units = PENDING_UNITS,
 		.track = replay->track,
+		.level = policy->level,
 		.tasks = replay->tasks,
-		.task_count = count,
+		.task_count = policy->track_task_count[replay->track],
+		.watchers = replay->watchers,
+		.on_finding = on_finding,
 		.release_opaque = policy->release_opaque,
 		.on_unit = on_unit,
 		.context = replay,
 	};
 	int err;
 
-	for (i = 0; i < count; i++) {
-		const struct policy_task *task =
-			&policy->tasks[policy->track_tasks[replay->track][i]];
-
-		replay->names[i] = task->name;
-		replay->tasks[i] = (struct pipeline_task){.name = task->name, .terms = task->terms};
-	}
-	config.tasks[replay->track] = replay->names;
-	config.task_count[replay->track] = count;
+	fill_tasks(replay, &config);
+	pipe.watcher_count = replay->watcher_count;
 	err = open_exchanges(replay, &config, &pipe.session);
 	if (err)
 		return err;
@@ -182,11 +242,15 @@ static int open_pipeline(struct replay *replay)
 	return 0;
 }
 
-/* Notes what was released since the last look. */
-static void note_released(struct replay *replay)
+/* A policy that observes lets what cannot be framed or judged go on, unjudged. */
+static bool is_unjudged(const struct replay *replay, enum fault fault)
 {
-	uint64_t now = pipeline_released(replay->pipeline);
+	return fault != FAULT_NONE && replay->policy->mode == POLICY_OBSERVE;
+}
 
+/* Notes what was released since the last look. */
+static void note_released(struct replay *replay, uint64_t now)
+{
 	if (now == replay->last)
 		return;
 	(void)json_array_append_new(replay->released,
@@ -214,13 +278,15 @@ static int feed(struct replay *replay, int fd, uint8_t *chunk, size_t size, enum
 		/* What follows a fault is read too: it counts as withheld. */
 		if (have && fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
 			fault = pipeline_feed(replay->pipeline, chunk, have);
-			note_released(replay);
+			note_released(replay, pipeline_released(replay->pipeline));
 		}
 	} while (have == size);
 	if (fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
 		fault = pipeline_end(replay->pipeline);
-		note_released(replay);
+		note_released(replay, pipeline_released(replay->pipeline));
 	}
+	if (is_unjudged(replay, fault))
+		note_released(replay, replay->received);
 	*ret_fault = fault;
 	return 0;
 }
@@ -249,6 +315,7 @@ static void settle(struct replay *replay)
 
 static json_t *result_json(const struct replay *replay, enum fault fault)
 {
+	const struct policy *policy = replay->policy;
 	const struct pipeline_denial *denial =
 		replay->pipeline ? pipeline_denial(replay->pipeline) : NULL;
 	bool passed = replay->action == POLICY_PASS;
@@ -258,61 +325,27 @@ static json_t *result_json(const struct replay *replay, enum fault fault)
 	json_t *view;
 
 	view = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s, s:I, s:s?, s:s?}",
-		"destination", replay->match, "action", policy_action_name(replay->action),
-		"framing",
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:s, s:I, "
+		"s:s?, s:s?}",
+		"policy", policy->name, "mode", policy_mode_name(policy->mode), "safety_level",
+		session_level_name(policy->level), "destination", replay->match, "action",
+		policy_action_name(replay->action), "framing",
 		replay->pipeline ? policy_framing_name(pipeline_framing(replay->pipeline)) : "none",
 		"received", (json_int_t)replay->received, "framed", (json_int_t)framed, "units",
 		(json_int_t)replay->units, "runes", (json_int_t)runes, "released",
 		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
-		"ranges", replay->released, "fault", fault_name(fault), "sessions",
-		(json_int_t)replay->sessions, "session",
+		"ranges", replay->released, "findings", replay->findings, "fault",
+		fault_name(fault), "sessions", (json_int_t)replay->sessions, "session",
 		replay->sessions ? session_end_name(replay->state.end) : NULL, "reason",
 		replay->action == POLICY_DENY ? "policy_denied"
 		: replay->sessions	      ? session_reason(&replay->state)
 					      : NULL);
-	if (view && denial)
-		(void)json_object_set_new(view, "denial",
-					  json_pack("{s:s, s:I, s:I, s:I}", "task", denial->task,
-						    "rule", (json_int_t)denial->rule, "start",
-						    (json_int_t)denial->start, "end",
-						    (json_int_t)denial->end));
-	return view;
-}
-
-static void print_result(const json_t *view)
-{
-	const json_t *ranges = json_object_get(view, "ranges"), *range;
-	const json_t *denial = json_object_get(view, "denial");
-	size_t i;
-
-	(void)printf("destination  %s: %s, framing %s\n", cli_text(view, "destination"),
-		     cli_text(view, "action"), cli_text(view, "framing"));
-	(void)printf(
-		"received     %lld bytes; %lld framed in %lld units, %lld runes, %lld sessions\n",
-		(long long)cli_number(view, "received"), (long long)cli_number(view, "framed"),
-		(long long)cli_number(view, "units"), (long long)cli_number(view, "runes"),
-		(long long)cli_number(view, "sessions"));
-	json_array_foreach(ranges, i, range)
-	{
-		(void)printf("%-12s bytes %lld to %lld\n", i ? "" : "released",
-			     (long long)json_integer_value(json_array_get(range, 0)),
-			     (long long)json_integer_value(json_array_get(range, 1)));
-	}
-	if (!json_array_size(ranges))
-		(void)printf("released     %lld bytes\n", (long long)cli_number(view, "released"));
-	(void)printf("withheld     %lld bytes\n", (long long)cli_number(view, "withheld"));
+	(void)json_object_set_new(view, "unjudged", json_boolean(is_unjudged(replay, fault)));
 	if (denial)
-		(void)printf("denied       by task '%s', term %lld, at runes %lld to %lld\n",
-			     cli_text(denial, "task"), (long long)cli_number(denial, "rule"),
-			     (long long)cli_number(denial, "start"),
-			     (long long)cli_number(denial, "end"));
-	if (strcmp(cli_text(view, "action"), policy_action_name(POLICY_DENY)) == 0)
-		(void)printf("stopped      %s: the connect is refused, there is no session\n",
-			     cli_text(view, "reason"));
-	else
-		(void)printf("stopped      %s; session %s, reason %s\n", cli_text(view, "fault"),
-			     cli_text(view, "session"), cli_text(view, "reason"));
+		(void)json_object_set_new(
+			view, "denial",
+			found_json(denial->task, denial->rule, denial->start, denial->end));
+	return view;
 }
 
 static int report(const struct cli *cli, const struct replay *replay, enum fault fault)
@@ -326,9 +359,11 @@ static int report(const struct cli *cli, const struct replay *replay, enum fault
 	if (cli->json)
 		cli_print_json(view);
 	else
-		print_result(view);
+		replay_print(view);
 	json_decref(view);
-	if (fault == FAULT_BLOCKED || replay->action == POLICY_DENY)
+	if (is_unjudged(replay, fault))
+		return CLI_EXIT_DONE;
+	if (fault == FAULT_BLOCKED || fault == FAULT_OUTPUT_DENIED || replay->action == POLICY_DENY)
 		return CLI_EXIT_DENIED;
 	if (fault != FAULT_NONE || (replay->sessions && replay->state.end != SESSION_COMPLETE_END))
 		return CLI_EXIT_FAILED;
@@ -349,7 +384,8 @@ static int play(const struct cli *cli, struct replay *replay, size_t size, const
 	}
 	chunk = malloc(size);
 	replay->released = json_array();
-	err = chunk && replay->released ? 0 : -ENOMEM;
+	replay->findings = json_array();
+	err = chunk && replay->released && replay->findings ? 0 : -ENOMEM;
 	if (!err && replay->action == POLICY_MEDIATE && open_pipeline(replay)) {
 		free(chunk);
 		return CLI_EXIT_FAILED;
@@ -402,6 +438,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	pipeline_free(replay.pipeline);
 	exchanges_free(replay.exchanges);
 	json_decref(replay.released);
+	json_decref(replay.findings);
 	return status;
 }
 
@@ -413,7 +450,8 @@ const struct command command_replay = {
 		"Needs no daemon and no privileges. FILE '-' is standard input. Prints offsets\n"
 		"and counts, never text. A stream has two directions, FILE is one of them: with\n"
 		"http1, requests are taken as answered when they end, and responses as those to\n"
-		"GET. Exit status 3: denied by policy, 1: another fault.",
+		"GET. Exit status 3: denied by policy, 1: another fault, unless the policy only\n"
+		"observes.",
 	.flags = COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

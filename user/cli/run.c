@@ -18,7 +18,7 @@
 #include "sys/log.h"
 
 struct run_config {
-	const char *policy, *user;
+	const char *policy, *user, *audit;
 };
 
 static const struct option_spec options[] = {
@@ -26,6 +26,8 @@ static const struct option_spec options[] = {
 	 "policy of this run (else the daemon's own)", 0, 0},
 	{"user", "NAME", OPTION_TEXT, offsetof(struct run_config, user),
 	 "run as this user (else who called sudo, else nobody)", 0, 0},
+	{"audit", "DIR", OPTION_TEXT, offsetof(struct run_config, audit),
+	 "audit trail of a private daemon (else it keeps none)", 0, 0},
 };
 
 /* What sluicectl passes on to the command. */
@@ -258,11 +260,12 @@ static int execute(struct run *run)
 	return status ? status : ended;
 }
 
-static int run_with_daemon(struct run *run, const struct cli *cli, const char *text)
+static int run_with_daemon(struct run *run, const struct cli *cli, const struct run_config *wanted,
+			   const char *text)
 {
 	int status = CLI_EXIT_SLUICE;
 
-	if (run_daemon_open(cli, text != NULL, &run->daemon))
+	if (run_daemon_open(cli, text != NULL, wanted->audit, &run->daemon))
 		return status;
 	if (!create(run, text))
 		status = execute(run);
@@ -288,7 +291,7 @@ static int run_main(const struct cli *cli, const void *config, int count, char *
 	(void)count;
 	if ((!wanted->policy || !cli_load_policy(wanted->policy, &text, &policy)) &&
 	    !prepare(&run, wanted, args))
-		status = run_with_daemon(&run, cli, text);
+		status = run_with_daemon(&run, cli, wanted, text);
 	if (run.child.filter)
 		seccomp_release(run.child.filter);
 	fd_close(run.child.lifeline);

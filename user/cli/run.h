@@ -48,6 +48,7 @@ struct run_daemon {
 	int lifeline; /* the private daemon ends when this closes; -1 */
 	char instance[32];
 	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const char *audit; /* NULL: no trail */
 	struct rpc_client *client;
 };
 
@@ -71,8 +72,12 @@ struct run_failure {
 /* Says in one line why there is no such user, or why it may not be. */
 int run_user_find(const char *wanted, struct run_user *ret_user) must_check;
 
-/* Connects to the daemon of that socket, or to a private one it starts. Says what failed. */
-int run_daemon_open(const struct cli *cli, bool has_policy,
+/*
+ * Connects to the daemon of that socket, or to a private one it starts. Says what failed.
+ * audit: directory of a private one's trail, or NULL; a daemon that answers has its own, and
+ * is then refused.
+ */
+int run_daemon_open(const struct cli *cli, bool has_policy, const char *audit,
 		    struct run_daemon *ret_daemon) must_check;
 /* Ends a private daemon and waits until it has cleaned up. */
 void run_daemon_close(struct run_daemon *daemon);

@@ -27,13 +27,17 @@
 static void __attribute__((noreturn))
 exec_daemon(const struct run_daemon *daemon, int lifeline, const char *program)
 {
-	const char *args[] = {program, "--private",  "--instance", "",	"--socket",
-			      "",      "--ready-fd", "3",	   NULL};
+	const char *args[] = {program,	    "--private", "--instance", "",   "--socket", "",
+			      "--ready-fd", "3",	 NULL,	       NULL, NULL};
 	sigset_t none;
 	int null;
 
 	args[3] = daemon->instance;
 	args[5] = daemon->socket;
+	if (daemon->audit) {
+		args[8] = "--audit";
+		args[9] = daemon->audit;
+	}
 	/* A session of its own: the terminal's signals are for the command. */
 	(void)setsid();
 	(void)sigemptyset(&none);
@@ -135,9 +139,10 @@ static int start_private(struct run_daemon *daemon)
 	return 0;
 }
 
-int run_daemon_open(const struct cli *cli, bool has_policy, struct run_daemon *ret_daemon)
+int run_daemon_open(const struct cli *cli, bool has_policy, const char *audit,
+		    struct run_daemon *ret_daemon)
 {
-	struct run_daemon daemon = {.lifeline = -1};
+	struct run_daemon daemon = {.lifeline = -1, .audit = audit};
 	int err;
 
 	err = cli_connect(cli, true, &daemon.client);
@@ -149,6 +154,11 @@ int run_daemon_open(const struct cli *cli, bool has_policy, struct run_daemon *r
 			return -EINVAL;
 		}
 		err = start_private(&daemon);
+	} else if (!err && audit) {
+		log_error("--audit is for a private daemon: the one at '%s' has a trail of its "
+			  "own",
+			  cli->socket);
+		err = -EINVAL;
 	}
 	if (err) {
 		run_daemon_close(&daemon);

@@ -7,22 +7,23 @@
 
 #define LINE_MAX_LEN 900
 
-/* ": 2 secrets, 1 truncated": what the sessions ended with, and how often. */
-static void add_reasons(char *line, size_t at, json_t *reasons)
+/* "; reasons: secrets 2, truncated 1": names, and how often. Returns where it ends. */
+static size_t add_names(char *line, size_t at, const char *heading, json_t *names)
 {
-	const char *name, *before = "; reasons:";
+	const char *name, *before = heading;
 	json_t *times;
 	int written;
 
-	json_object_foreach(reasons, name, times)
+	json_object_foreach(names, name, times)
 	{
 		written = snprintf(line + at, LINE_MAX_LEN - at, "%s %s %lld", before, name,
 				   (long long)json_integer_value(times));
 		if (written < 0 || (size_t)written >= LINE_MAX_LEN - at)
-			return;
+			break;
 		at += (size_t)written;
 		before = ",";
 	}
+	return at;
 }
 
 /* "refused by the fence 3 (unix 2, udp 1)" */
@@ -81,8 +82,13 @@ void run_summary_print(const json_t *summary)
 		(long long)cli_number(summary, "bytes_withheld"));
 	if (at > 0 && (size_t)at < sizeof(line))
 		at = add_fence(line, (size_t)at, summary);
-	if (at > 0 && (size_t)at < sizeof(line))
-		add_reasons(line, (size_t)at, json_object_get(summary, "reasons"));
+	if (at > 0 && (size_t)at < sizeof(line)) {
+		size_t end = add_names(line, (size_t)at,
+				       "; reasons:", json_object_get(summary, "reasons"));
+
+		(void)add_names(line, end,
+				"; found, not enforced:", json_object_get(summary, "findings"));
+	}
 	log_info("%s", line);
 	print_advice(json_object_get(summary, "advice"));
 }

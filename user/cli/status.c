@@ -63,7 +63,10 @@ static void print_watches(const json_t *watches)
 		(void)printf("%-13s %lld (%s) ", "watch", (long long)cli_number(watch, "id"),
 			     cli_text(watch, "kind"));
 		cli_print_safe(cli_text(watch, "path"));
-		(void)printf(", policy %s\n", cli_text(watch, "policy"));
+		(void)printf(", policy %s%s\n", cli_text(watch, "policy"),
+			     json_is_false(json_object_get(watch, "enforcing"))
+				     ? ", enforces nothing"
+				     : "");
 		ways = json_object_get(watch, "open_ways");
 		json_array_foreach(ways, j, way)
 		{
@@ -72,29 +75,58 @@ static void print_watches(const json_t *watches)
 	}
 }
 
-static void print_policies(const json_t *policies)
+/* Of a track that nothing gates there is no bound. */
+static void print_bound(const json_t *policy, const char *track)
 {
-	const json_t *policy, *tasks, *task;
-	size_t i, j;
+	const json_t *bound =
+		json_object_get(json_object_get(policy, "exposure_bound_runes"), track);
 
-	json_array_foreach(policies, i, policy)
+	(void)printf(", %s ", track);
+	if (json_is_integer(bound))
+		(void)printf("%lld", (long long)json_integer_value(bound));
+	else
+		(void)printf("unbounded");
+}
+
+static void print_policy(const json_t *policy)
+{
+	const json_t *tasks = json_object_get(policy, "tasks"), *task;
+	const json_t *output = json_object_get(policy, "output_tasks"), *name;
+	size_t i;
+
+	(void)printf("%-13s %lld %s, mode %s, safety_level %s; exposure bound in runes", "policy",
+		     (long long)cli_number(policy, "number"), cli_text(policy, "name"),
+		     cli_text(policy, "mode"), cli_text(policy, "safety_level"));
+	print_bound(policy, "request");
+	print_bound(policy, "response");
+	(void)printf("\n");
+	json_array_foreach(tasks, i, task)
 	{
-		(void)printf("%-13s %lld %s, exposure bound %lld runes\n", "policy",
-			     (long long)cli_number(policy, "number"), cli_text(policy, "name"),
-			     (long long)cli_number(policy, "exposure_bound_runes"));
-		tasks = json_object_get(policy, "tasks");
-		json_array_foreach(tasks, j, task)
-		{
-			(void)printf("%-13s %s (%s): %lld terms, longest %lld runes\n", "  task",
-				     cli_text(task, "name"), cli_text(task, "kind"),
-				     (long long)cli_number(task, "terms"),
-				     (long long)cli_number(task, "longest"));
-		}
+		(void)printf("%-13s %s (%s): %lld terms, longest %lld runes%s\n", "  task",
+			     cli_text(task, "name"), cli_text(task, "kind"),
+			     (long long)cli_number(task, "terms"),
+			     (long long)cli_number(task, "longest"),
+			     json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
+	}
+	json_array_foreach(output, i, name)
+	{
+		print_line("  output", json_is_string(name) ? json_string_value(name) : "?");
 	}
 }
 
-/* Counters that are 0 say nothing. */
-static void print_counters(json_t *counters)
+static void print_policies(const json_t *policies)
+{
+	const json_t *policy;
+	size_t i;
+
+	json_array_foreach(policies, i, policy)
+	{
+		print_policy(policy);
+	}
+}
+
+/* Counts by name; those that are 0 say nothing. */
+static void print_counts(const char *label, json_t *counters)
 {
 	const char *name;
 	json_t *value;
@@ -102,7 +134,7 @@ static void print_counters(json_t *counters)
 	json_object_foreach(counters, name, value)
 	{
 		if (json_integer_value(value))
-			(void)printf("%-13s %s %lld\n", "counter", name,
+			(void)printf("%-13s %s %lld\n", label, name,
 				     (long long)json_integer_value(value));
 	}
 }
@@ -123,7 +155,8 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 		print_sums(status);
 		print_watches(json_object_get(status, "watches"));
 		print_policies(json_object_get(status, "policies"));
-		print_counters(json_object_get(status, "counters"));
+		print_counts("finding", json_object_get(status, "findings"));
+		print_counts("counter", json_object_get(status, "counters"));
 	}
 	json_decref(status);
 	return CLI_EXIT_DONE;

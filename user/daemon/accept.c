@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/endpoint.h"
 #include "daemon/limits.h"
@@ -28,7 +29,7 @@ static void turn_one_away(struct daemon *daemon, int listener_fd)
 		endpoint_reset_fd(fd);
 		daemon->stats.streams++;
 		daemon->stats.failed++;
-		stats_count_reason(&daemon->stats, reason_name(REASON_STREAM_LIMIT));
+		stats_count_name(&daemon->stats.reasons, reason_name(REASON_STREAM_LIMIT));
 	}
 	listener->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -59,7 +60,7 @@ static enum reason reason_of(int err)
 
 /* REASON_COMPLETE: it may become a stream. */
 static enum reason judge(struct daemon *daemon, const struct loaded_policy *loaded,
-			 const struct policy_destination *destination, const struct watch *watch)
+			 const struct policy_destination *destination, struct watch *watch)
 {
 	if (!share_left(daemon->streams_max, daemon->streams.count, watch ? watch->streams : 0, 1))
 		return REASON_STREAM_LIMIT;
@@ -67,7 +68,7 @@ static enum reason judge(struct daemon *daemon, const struct loaded_policy *load
 		return REASON_NO_POLICY;
 	if (destination && destination->action == POLICY_DENY)
 		return REASON_POLICY_DENIED;
-	return REASON_COMPLETE;
+	return audit_refuses(daemon, watch, loaded->policy);
 }
 
 static void begin(struct daemon *daemon, int fd, const struct sluice_origin *origin)
@@ -125,7 +126,7 @@ bool accept_one(struct daemon *daemon, int listener_fd)
 		endpoint_reset_fd(fd);
 		daemon->stats.streams++;
 		daemon->stats.failed++;
-		stats_count_reason(&daemon->stats, reason_name(REASON_NO_ORIGIN));
+		stats_count_name(&daemon->stats.reasons, reason_name(REASON_NO_ORIGIN));
 		return true;
 	}
 	begin(daemon, fd, &origin);

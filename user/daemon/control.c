@@ -28,6 +28,7 @@ struct control_client {
 	size_t scanned; /* of in, without a newline */
 	bool last;	/* nothing more is read; closed when out is empty */
 	bool dead;
+	struct unix_peer peer;
 };
 
 static void kill_client(struct control_client *client)
@@ -183,15 +184,15 @@ static void on_writable(evutil_socket_t fd, short what, void *context)
 }
 
 /* NULL: the peer may ask. */
-static const char *refusal(struct daemon *daemon, int fd)
+static const char *refusal(struct daemon *daemon, struct control_client *client)
 {
+	struct unix_peer *peer = &client->peer;
 	char path[CGROUP_PATH_MAX];
-	struct unix_peer peer;
 
-	if (unix_socket_peer(fd, &peer) || peer.uid)
+	if (unix_socket_peer(client->fd, peer) || peer->uid)
 		return "refused: only uid 0 may ask";
-	if (peer.pid <= 0 ||
-	    cgroup_of_process(daemon->instance.cgroup2, peer.pid, path, sizeof(path)))
+	if (peer->pid <= 0 ||
+	    cgroup_of_process(daemon->instance.cgroup2, peer->pid, path, sizeof(path)))
 		return "refused: the cgroup of the asking process cannot be told";
 	if (watch_covers(&daemon->watches, path))
 		return "refused: the asking process is in a watched cgroup";
@@ -224,6 +225,11 @@ static struct control_client *new_client(struct daemon *daemon, int fd)
 	return NULL;
 }
 
+const struct unix_peer *control_peer(const struct control_client *client)
+{
+	return &client->peer;
+}
+
 static void on_acceptable(evutil_socket_t listener, short what, void *context)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -241,7 +247,7 @@ static void on_acceptable(evutil_socket_t listener, short what, void *context)
 	}
 	LIST_INSERT_HEAD(&daemon->control.clients, client, entry);
 	daemon->control.count++;
-	refused = refusal(daemon, fd);
+	refused = refusal(daemon, client);
 	if (refused) {
 		log_warning("control client %s", refused);
 		client->last = true;

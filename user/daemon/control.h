@@ -20,6 +20,7 @@
 #include <sys/queue.h>
 
 #include "base/macros.h"
+#include "sys/unix_socket.h"
 
 struct control_client;
 struct daemon;
@@ -51,6 +52,9 @@ void control_answer(struct control_client *client, const json_t *id, json_t *res
 void control_answer_error(struct control_client *client, const json_t *id, int code,
 			  const char *message);
 
+/* Who asked, as the socket told when it connected. */
+const struct unix_peer *control_peer(const struct control_client *client);
+
 /* One line of a client: parsed, dispatched, answered (control_rpc.c). */
 void control_take_line(struct daemon *daemon, struct control_client *client, const char *line,
 		       size_t len);
@@ -75,6 +79,7 @@ int control_watch(struct control_call *call, json_t **ret_result);
 int control_unwatch(struct control_call *call, json_t **ret_result);
 int control_run_create(struct control_call *call, json_t **ret_result);
 int control_run_finish(struct control_call *call, json_t **ret_result);
+int control_audit_head(struct control_call *call, json_t **ret_result);
 
 /* Fills call->error; returns code. */
 int control_fail(struct control_call *call, int code, const char *format, ...)

@@ -5,16 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/audit.h"
 #include "daemon/control.h"
 
 static const struct {
 	const char *name;
 	control_method_fn call;
+	bool changes; /* something: it is recorded */
 } methods[] = {
-	{"status", control_status},	    {"streams", control_streams},
-	{"stream", control_stream},	    {"deny", control_deny},
-	{"watch", control_watch},	    {"unwatch", control_unwatch},
-	{"run.create", control_run_create}, {"run.finish", control_run_finish},
+	{"status", control_status, false},
+	{"streams", control_streams, false},
+	{"stream", control_stream, false},
+	{"deny", control_deny, true},
+	{"watch", control_watch, true},
+	{"unwatch", control_unwatch, true},
+	{"run.create", control_run_create, true},
+	{"run.finish", control_run_finish, true},
+	{"audit.head", control_audit_head, false},
 };
 
 int control_fail(struct control_call *call, int code, const char *format, ...)
@@ -27,11 +34,44 @@ int control_fail(struct control_call *call, int code, const char *format, ...)
 	return code;
 }
 
+/* What it was asked to change, or what it made. */
+static void record(const struct control_call *call, const char *name, const json_t *result, int r)
+{
+	const struct unix_peer *peer = control_peer(call->client);
+	const char *target = json_string_value(json_object_get(call->params, "cgroup"));
+	const json_t *id = json_object_get(call->params, "id");
+	struct audit_call done = {
+		.method = name,
+		.uid = peer->uid,
+		.pid = peer->pid,
+		.result = r && r != CONTROL_LATER ? call->error : "done",
+	};
+	char number[24];
+
+	if (!target && json_is_integer(id)) {
+		(void)snprintf(number, sizeof(number), "%lld", json_integer_value(id));
+		target = number;
+	}
+	if (!target)
+		target = json_string_value(json_object_get(result, "cgroup"));
+	done.target = target;
+	audit_control(call->daemon, &done);
+}
+
+static int call_method(struct control_call *call, size_t i, json_t **ret_result)
+{
+	int r = methods[i].call(call, ret_result);
+
+	if (methods[i].changes)
+		record(call, methods[i].name, r ? NULL : *ret_result, r);
+	return r;
+}
+
 static int dispatch(struct control_call *call, const char *name, json_t **ret_result)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (!strcmp(methods[i].name, name))
-			return methods[i].call(call, ret_result);
+			return call_method(call, i, ret_result);
 	return control_fail(call, CONTROL_METHOD_NOT_FOUND, "no method '%.64s'", name);
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "core/pipeline.h"
+#include "daemon/audit.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "kern/kern.h"
@@ -42,9 +43,11 @@ static json_t *watches_json(const struct daemon *daemon)
 	LIST_FOREACH(watch, &daemon->watches.list, entry)
 	(void)json_array_append_new(
 		list,
-		json_pack("{s:I, s:s, s:s?, s:s, s:o}", "id", (json_int_t)watch->id, "path",
-			  watch->path, "policy", watch->policy ? watch->policy->policy->name : NULL,
-			  "kind", watch->kind == WATCH_RUN ? "run" : "watch", "open_ways",
+		json_pack("{s:I, s:s, s:b, s:s?, s:s, s:o}", "id", (json_int_t)watch->id, "path",
+			  watch->path, "enforcing",
+			  (int)(!watch->policy || watch->policy->policy->mode == POLICY_ENFORCE),
+			  "policy", watch->policy ? watch->policy->policy->name : NULL, "kind",
+			  watch->kind == WATCH_RUN ? "run" : "watch", "open_ways",
 			  watch_open_ways(&daemon->watches, watch)));
 	return list;
 }
@@ -53,29 +56,56 @@ static json_t *tasks_json(const struct policy *policy)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < policy->task_count; i++)
-		(void)json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:I, s:I}", "name", policy->tasks[i].name, "kind",
-				  "terms", "terms", (json_int_t)policy->tasks[i].term_count,
-				  "longest", (json_int_t)terms_longest(policy->tasks[i].terms)));
+	for (size_t i = 0; i < policy->task_count; i++) {
+		const struct policy_task *task = &policy->tasks[i];
+
+		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name",
+							    task->name, "kind", "terms", "terms",
+							    (json_int_t)task->term_count, "longest",
+							    (json_int_t)terms_longest(task->terms),
+							    "warn_only", (int)task->warn_only));
+	}
 	return list;
 }
 
-/*
- * The exposure bound: how many runes of what a task denies may have left before
- * it did. A matcher holds back whatever could still begin a term: none.
- */
+static json_t *output_json(const struct loaded_policy *loaded)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < loaded->policy->output.count; i++)
+		(void)json_array_append_new(list, json_string(loaded->output_names[i]));
+	return list;
+}
+
+/* Runes of what a task denies that may have left before it did; null: no bound. */
+static json_t *exposure_json(const struct policy *policy, enum session_track track)
+{
+	uint32_t runes;
+
+	return policy_exposure_bound(policy, track, &runes) ? json_integer((json_int_t)runes)
+							    : json_null();
+}
+
+static json_t *policy_json(const struct loaded_policy *loaded)
+{
+	const struct policy *policy = loaded->policy;
+
+	return json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:{s:o, s:o}}", "name", policy->name,
+			 "number", (json_int_t)loaded->number, "mode",
+			 policy_mode_name(policy->mode), "safety_level",
+			 session_level_name(policy->level), "tasks", tasks_json(policy),
+			 "output_tasks", output_json(loaded), "exposure_bound_runes", "request",
+			 exposure_json(policy, SESSION_REQUEST), "response",
+			 exposure_json(policy, SESSION_RESPONSE));
+}
+
 static json_t *policies_json(const struct daemon *daemon)
 {
 	const struct loaded_policy *loaded;
 	json_t *list = json_array();
 
 	LIST_FOREACH(loaded, &daemon->policies.list, entry)
-	(void)json_array_append_new(
-		list, json_pack("{s:s, s:I, s:o, s:i}", "name", loaded->policy->name, "number",
-				(json_int_t)loaded->number, "tasks", tasks_json(loaded->policy),
-				"exposure_bound_runes", 0));
+	(void)json_array_append_new(list, policy_json(loaded));
 	return list;
 }
 
@@ -95,12 +125,13 @@ static json_t *counters_json(const struct daemon *daemon)
 
 static json_t *identity_json(const struct daemon *daemon)
 {
-	return json_pack("{s:s, s:i, s:i, s:s, s:b, s:i, s:s, s:b, s:s, s:s}", "version",
+	return json_pack("{s:s, s:i, s:i, s:s, s:b, s:i, s:s, s:b, s:b, s:s, s:s}", "version",
 			 SLUICE_VERSION, "abi", (int)SLUICE_ABI_VERSION, "pid", (int)getpid(),
 			 "instance", daemon->options->name, "private",
 			 (int)daemon->options->private_daemon, "listen_port",
 			 (int)daemon->listener.port, "self_test", "held", "buffered_output", 0,
-			 "cgroup", daemon->instance.daemon_cgroup, "pins", daemon->instance.pins);
+			 "memory_locked", (int)daemon->memory_locked, "cgroup",
+			 daemon->instance.daemon_cgroup, "pins", daemon->instance.pins);
 }
 
 static json_t *figures_json(const struct daemon *daemon)
@@ -110,7 +141,7 @@ static json_t *figures_json(const struct daemon *daemon)
 
 	return json_pack(
 		"{s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:o, "
-		"s:{s:I, s:I, s:I}}",
+		"s:o, s:{s:I, s:I, s:I}}",
 		"streams", "open", (json_int_t)open, "total", (json_int_t)(sum.streams + open),
 		"denied", (json_int_t)sum.denied, "failed", (json_int_t)sum.failed, "complete",
 		(json_int_t)sum.complete, "sessions", stats_sessions_json(sum.sessions), "runes",
@@ -119,9 +150,9 @@ static json_t *figures_json(const struct daemon *daemon)
 		(json_int_t)(sum.runes_received - sum.runes_released), "bytes", "received",
 		(json_int_t)sum.bytes_received, "released", (json_int_t)sum.bytes_released,
 		"withheld", (json_int_t)(sum.bytes_received - sum.bytes_released), "reasons",
-		stats_reasons_json(&sum), "limits", "fd_limit", (json_int_t)daemon->files_limit,
-		"streams_max", (json_int_t)daemon->streams_max, "held_bytes",
-		(json_int_t)daemon->pool.bytes);
+		stats_names_json(&sum.reasons), "findings", stats_names_json(&sum.findings),
+		"limits", "fd_limit", (json_int_t)daemon->files_limit, "streams_max",
+		(json_int_t)daemon->streams_max, "held_bytes", (json_int_t)daemon->pool.bytes);
 }
 
 int control_status(struct control_call *call, json_t **ret_result)
@@ -133,6 +164,7 @@ int control_status(struct control_call *call, json_t **ret_result)
 	if (!status || !figures || json_object_update(status, figures) ||
 	    json_object_set_new(status, "watches", watches_json(daemon)) ||
 	    json_object_set_new(status, "policies", policies_json(daemon)) ||
+	    json_object_set_new(status, "audit", audit_status_json(daemon)) ||
 	    json_object_set_new(status, "counters", counters_json(daemon))) {
 		json_decref(status);
 		json_decref(figures);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/resume_table.h"
+#include "daemon/audit.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "daemon/run.h"
@@ -32,6 +34,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	closing_tick(daemon);
 	run_tick(daemon);
 	settle_tick(daemon, now_ns);
+	audit_tick(daemon, now_ns);
 	stream_reap(daemon);
 	if (daemon->stop_deadline_ns &&
 	    (!daemon->streams.count || now_ns >= daemon->stop_deadline_ns))
@@ -159,10 +162,12 @@ static void finish(struct daemon *daemon, bool started)
 	events_done(daemon);
 	closing_done(&daemon->closing);
 	forget_signals(daemon);
+	audit_close(daemon);
 	watches_done(&daemon->watches);
 	loaded_policy_unref(daemon->default_policy);
 	policies_done(&daemon->policies);
 	stats_done(&daemon->stats);
+	resume_table_free(daemon->resumes);
 	hold_pool_done(&daemon->pool);
 	if (daemon->base)
 		event_base_free(daemon->base);

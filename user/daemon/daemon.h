@@ -22,18 +22,23 @@
 #include "daemon/options.h"
 #include "daemon/policies.h"
 #include "daemon/routes.h"
+#include "daemon/ledger.h"
 #include "daemon/settle.h"
 #include "daemon/stats.h"
 #include "daemon/stream.h"
 #include "daemon/watch.h"
 
+struct audit;
 struct kern;
+struct resume_table;
 
 struct daemon {
 	const struct options *options;
 	struct instance instance;
 	struct event_base *base;
 	struct kern *kern;
+	struct audit *audit; /* NULL: there is no trail */
+	struct ledger ledger;
 	struct hold_pool pool;
 	uint64_t held; /* by all flows: bytes, and memory of their judging */
 	struct policies policies;
@@ -46,9 +51,11 @@ struct daemon {
 	struct kern_events events;
 	struct routes routes;
 	struct settle_log settle_log;
+	struct resume_table *resumes; /* what was delivered of streams that may be resumed */
 	struct stats stats;
 	struct event tick, interrupt, terminate, parent;
 	size_t files_limit, streams_max;
+	bool memory_locked;				 /* what is held never reaches swap */
 	uint64_t selftest_counters[_SLUICE_COUNTER_MAX]; /* what the self-test added */
 	uint64_t tick_ns;				 /* of the last tick */
 	uint64_t stop_deadline_ns;			 /* 0: not stopping */

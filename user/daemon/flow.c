@@ -9,7 +9,9 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/policies.h"
 #include "daemon/reason.h"
@@ -87,20 +89,45 @@ void flow_update_reading(struct flow *flow)
 		stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
 }
 
+static bool is_judged(const struct flow *flow)
+{
+	return flow->pipeline && !flow->stream->unjudged;
+}
+
 /* Publishes what may leave now. */
 static void release(struct flow *flow)
 {
-	uint64_t released = flow->pipeline ? pipeline_released(flow->pipeline) : flow->received;
+	uint64_t released = is_judged(flow) ? pipeline_released(flow->pipeline) : flow->received;
 	bool waiting = flow->sent > flow->released;
 
+	if (is_judged(flow))
+		ledger_judged(flow);
 	if (released == flow->released)
 		return;
 	flow->released = released;
+	ledger_released(flow);
 	/* A relayed flow's slot is open: its offset is not asked. */
 	if (flow->pipeline)
 		kern_release(flow->stream->daemon->kern, flow->slot, flow->generation, released);
 	if (waiting)
 		endpoint_poke(flow->sink);
+}
+
+/* A watermark that moved, where the policy wants each recorded. */
+static void record_watermark(struct flow *flow)
+{
+	struct session_state state;
+	uint64_t number, confirmed;
+
+	if (!flow->stream->policy->policy->audit.watermarks ||
+	    !exchanges_track_state(flow->stream->exchanges, flow->track, &number, &state))
+		return;
+	confirmed = state.track[flow->track].confirmed;
+	if (!confirmed || (number == flow->recorded_exchange && confirmed == flow->recorded_runes))
+		return;
+	audit_watermark(flow->stream, number, flow->track, confirmed);
+	flow->recorded_exchange = number;
+	flow->recorded_runes = confirmed;
 }
 
 /* Exchanges begin with requests: they count with that flow. */
@@ -120,8 +147,10 @@ static void take(struct flow *flow, const uint8_t *bytes, size_t len)
 	size_t memory;
 
 	flow->received += len;
-	if (flow->pipeline) {
+	ledger_received(flow);
+	if (is_judged(flow)) {
 		fault = pipeline_feed(flow->pipeline, bytes, len);
+		record_watermark(flow);
 		memory = judging_memory(flow);
 		flow->judging = memory - MIN(memory, LIMIT_JUDGING_FREE);
 	}
@@ -137,7 +166,8 @@ static void source_ended(struct flow *flow)
 {
 	enum fault fault = FAULT_NONE;
 
-	if (flow->pipeline) {
+	flow->ended = true;
+	if (is_judged(flow)) {
 		fault = pipeline_end(flow->pipeline);
 		release(flow);
 	}
@@ -145,7 +175,13 @@ static void source_ended(struct flow *flow)
 		stream_fault(flow->stream, flow, fault);
 		return;
 	}
-	flow->ended = true;
+	flow_update_reading(flow);
+	flow_flush(flow, false);
+}
+
+void flow_go_on(struct flow *flow)
+{
+	release(flow);
 	flow_update_reading(flow);
 	flow_flush(flow, false);
 }

@@ -52,11 +52,12 @@ struct flow {
 	uint64_t refusal, refusal_sent; /* bytes of a refusal behind those */
 	uint32_t slot;			/* 0: none */
 	uint16_t generation;
-	bool full;	  /* reading rests */
-	bool ended;	  /* the source ended and the pipeline agreed */
+	bool full;  /* reading rests */
+	bool ended; /* the source ended; where the pipeline did not agree it settled the stream */
 	uint64_t judging; /* bytes of memory of the pipeline that count as held */
 	uint64_t charged; /* to the daemon and to the watch */
 	struct flow_clocks clocks;
+	uint64_t recorded_exchange, recorded_runes; /* of the watermark that was recorded last */
 };
 
 void flow_init(struct flow *flow, struct stream *stream, enum session_track track,
@@ -72,6 +73,8 @@ uint64_t flow_held(const struct flow *flow);
 void flow_update_reading(struct flow *flow);
 /* The source has something: a byte, its end, or an error. */
 void flow_read(struct flow *flow);
+/* Judging has ended, and the stream has not: all that came leaves. */
+void flow_go_on(struct flow *flow);
 /* The sink may take something; nothing beyond the release offset where only_released. */
 void flow_flush(struct flow *flow, bool only_released);
 /*

@@ -70,6 +70,24 @@
 #define LIMIT_CONTROL_CLIENTS 64u
 #define LIMIT_POLICY_TEXT     (4u << 20)
 
+/*
+ * Audit: records wait in the buffer until the end of a turn of the loop, or until there is a
+ * batch of them; of those that cannot be written, the backlog is kept. In bytes.
+ */
+#define LIMIT_AUDIT_BUFFER  (1u << 20)
+#define LIMIT_AUDIT_BATCH   (256u << 10)
+#define LIMIT_AUDIT_BACKLOG (64u << 10)
+/* What a successor reads of the end: all that was written at once, and what starts wrote since. */
+#define LIMIT_AUDIT_TAIL (LIMIT_AUDIT_BUFFER + (256u << 10))
+/* What is written is synced this often, and the head told this often. */
+#define LIMIT_AUDIT_SYNC_MS 1000u
+#define LIMIT_AUDIT_HEAD_MS 10000u
+/* A file's size and how many are kept, unless the command line says otherwise. */
+#define LIMIT_AUDIT_FILE_BYTES (64ull << 20)
+#define LIMIT_AUDIT_FILES      16u
+/* Bytes an hour of a cgroup whose policy is not known. */
+#define LIMIT_AUDIT_QUOTA (64ull << 20)
+
 /* Different reasons counted by name. */
 #define LIMIT_REASONS 1024u
 /* Lines about settled streams per second; what is over is counted and said in one line. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/audit_file.h"
+#include "daemon/limits.h"
 #include "sys/log.h"
 
 enum {
@@ -22,6 +24,10 @@ enum {
 	CHECK,
 	REMOVE,
 	VERBOSE,
+	AUDIT,
+	NO_AUDIT,
+	AUDIT_FILE_BYTES,
+	AUDIT_FILES,
 	VERSION,
 	HELP
 };
@@ -36,6 +42,10 @@ static const struct option long_options[] = {
 	{"check", no_argument, NULL, CHECK},
 	{"remove", no_argument, NULL, REMOVE},
 	{"verbose", no_argument, NULL, VERBOSE},
+	{"audit", required_argument, NULL, AUDIT},
+	{"no-audit", no_argument, NULL, NO_AUDIT},
+	{"audit-file-bytes", required_argument, NULL, AUDIT_FILE_BYTES},
+	{"audit-files", required_argument, NULL, AUDIT_FILES},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, HELP},
 	{0},
@@ -54,11 +64,16 @@ void options_print_help(void)
 		"  --private        take any free port; remove everything on exit\n"
 		"  --ready-fd N     write \"ready\" or \"error: …\" there; a private daemon exits\n"
 		"                   when its other end closes\n"
+		"  --audit DIR      directory of the audit trail (default %s/NAME,\n"
+		"                   private: no trail); --no-audit: none\n"
+		"  --audit-file-bytes N, --audit-files N\n"
+		"                   size of a file of it (default %llu), how many are kept (%u)\n"
 		"  --check          print what the kernel offers, as JSON, and exit\n"
 		"  --remove         remove what a dead daemon of this instance left, and exit\n"
 		"  --verbose        say also how streams ended that were complete\n"
 		"  --version, --help\n",
-		OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX, OPTIONS_PORT_DEFAULT);
+		OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX, OPTIONS_PORT_DEFAULT, OPTIONS_AUDIT_DIR,
+		LIMIT_AUDIT_FILE_BYTES, LIMIT_AUDIT_FILES);
 }
 
 static int parse_number(const char *name, const char *text, long min, long max, long *ret_number)
@@ -112,6 +127,42 @@ static int set_ready_fd(struct options *options)
 	return 0;
 }
 
+/* Made absolute: messages and `status` name it to who is elsewhere. */
+static int set_audit(struct options *options)
+{
+	char *here = optarg[0] == '/' ? NULL : getcwd(NULL, 0);
+	int len = snprintf(options->audit_dir, sizeof(options->audit_dir), "%s%s%s",
+			   here ? here : "", here ? "/" : "", optarg);
+
+	free(here);
+	if (!optarg[0] || len < 0 || (size_t)len >= sizeof(options->audit_dir)) {
+		log_error("--audit: '%s' is not the path of a directory, of less than %u bytes",
+			  optarg, OPTIONS_AUDIT_DIR_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_audit_file_bytes(struct options *options)
+{
+	long number;
+
+	if (parse_number("audit-file-bytes", optarg, 65536, 1L << 40, &number))
+		return -EINVAL;
+	options->audit_file_bytes = (uint64_t)number;
+	return 0;
+}
+
+static int set_audit_files(struct options *options)
+{
+	long number;
+
+	if (parse_number("audit-files", optarg, 2, AUDIT_KEEP_MAX, &number))
+		return -EINVAL;
+	options->audit_files = (size_t)number;
+	return 0;
+}
+
 static int set_option(struct options *options, int option)
 {
 	switch (option) {
@@ -140,6 +191,15 @@ static int set_option(struct options *options, int option)
 	case VERBOSE:
 		options->verbose = true;
 		return 0;
+	case AUDIT:
+		return set_audit(options);
+	case NO_AUDIT:
+		options->no_audit = true;
+		return 0;
+	case AUDIT_FILE_BYTES:
+		return set_audit_file_bytes(options);
+	case AUDIT_FILES:
+		return set_audit_files(options);
 	case VERSION:
 		options->action = OPTIONS_VERSION;
 		return 0;
@@ -154,7 +214,11 @@ static int set_option(struct options *options, int option)
 
 int options_parse(int argc, char **argv, struct options *ret_options)
 {
-	struct options options = {.ready_fd = -1};
+	struct options options = {
+		.ready_fd = -1,
+		.audit_file_bytes = LIMIT_AUDIT_FILE_BYTES,
+		.audit_files = LIMIT_AUDIT_FILES,
+	};
 	int option;
 
 	opterr = 0;
@@ -173,6 +237,11 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 		(void)snprintf(options.name, sizeof(options.name), "private-%d", (int)getpid());
 	else
 		(void)strcpy(options.name, OPTIONS_INSTANCE_DEFAULT);
+	if (options.no_audit)
+		options.audit_dir[0] = '\0';
+	else if (!options.audit_dir[0] && !options.private_daemon)
+		(void)snprintf(options.audit_dir, sizeof(options.audit_dir), "%s/%s",
+			       OPTIONS_AUDIT_DIR, options.name);
 	*ret_options = options;
 	return 0;
 }

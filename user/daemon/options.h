@@ -4,6 +4,7 @@
 #define SLUICE_DAEMON_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/macros.h"
@@ -13,6 +14,9 @@
 #define OPTIONS_PORT_DEFAULT	 1008u
 /* Ports that only a privileged process may bind. */
 #define OPTIONS_PORT_MAX 1023u
+/* Where trails are, each in a directory of its instance's name. */
+#define OPTIONS_AUDIT_DIR     "/var/log/sluice"
+#define OPTIONS_AUDIT_DIR_MAX 256u
 
 enum options_action { OPTIONS_RUN, OPTIONS_CHECK, OPTIONS_REMOVE, OPTIONS_VERSION, OPTIONS_HELP };
 
@@ -26,6 +30,11 @@ struct options {
 	bool private_daemon;
 	int ready_fd; /* -1: none */
 	bool verbose;
+	bool no_audit;
+	/* The audit trail: "" for none. Its files' size in bytes, and how many are kept. */
+	char audit_dir[OPTIONS_AUDIT_DIR_MAX];
+	uint64_t audit_file_bytes;
+	size_t audit_files;
 };
 
 /* -EINVAL: one line was said on standard error. */

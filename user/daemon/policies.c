@@ -31,7 +31,9 @@ void loaded_policy_unref(struct loaded_policy *loaded)
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
 		free(loaded->tasks[track]);
 		free(loaded->names[track]);
+		free(loaded->watchers[track]);
 	}
+	free(loaded->output_names);
 	for (size_t i = 0; loaded->denied && i < loaded->policy->task_count; i++)
 		free(loaded->denied[i]);
 	free(loaded->denied);
@@ -51,27 +53,65 @@ void policies_done(struct policies *policies)
 	}
 }
 
-static int fill_tasks(struct loaded_policy *loaded)
+static struct pipeline_task pipeline_task_of(const struct policy_task *task)
+{
+	return (struct pipeline_task){.name = task->name, .terms = task->terms};
+}
+
+static int fill_gating(struct loaded_policy *loaded, enum session_track track)
+{
+	const struct policy *policy = loaded->policy;
+	size_t count = policy->track_task_count[track];
+
+	/* One more than needed, so that no tasks are no failed allocation. */
+	loaded->tasks[track] = calloc(count + 1, sizeof(*loaded->tasks[track]));
+	loaded->names[track] = calloc(count + 1, sizeof(*loaded->names[track]));
+	if (!loaded->tasks[track] || !loaded->names[track])
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct policy_task *task = &policy->tasks[policy->track_tasks[track][i]];
+
+		loaded->names[track][i] = task->name;
+		loaded->tasks[track][i] = pipeline_task_of(task);
+	}
+	return 0;
+}
+
+static int fill_watchers(struct loaded_policy *loaded, enum session_track track)
+{
+	const struct policy *policy = loaded->policy;
+	const struct policy_task_list *warn = &policy->warn[track];
+	size_t output = track == SESSION_RESPONSE ? policy->output.count : 0;
+	struct pipeline_task *watchers = calloc(warn->count + output + 1, sizeof(*watchers));
+
+	loaded->watchers[track] = watchers;
+	if (!watchers)
+		return -ENOMEM;
+	for (size_t i = 0; i < warn->count; i++)
+		watchers[i] = pipeline_task_of(&policy->tasks[warn->tasks[i]]);
+	for (size_t i = 0; i < output; i++) {
+		watchers[warn->count + i] =
+			pipeline_task_of(&policy->tasks[policy->output.tasks[i]]);
+		watchers[warn->count + i].output = true;
+	}
+	loaded->watcher_count[track] = warn->count + output;
+	return 0;
+}
+
+static int fill_output(struct loaded_policy *loaded)
 {
 	const struct policy *policy = loaded->policy;
 
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
-		size_t count = policy->track_task_count[track];
+	loaded->output_names = calloc(policy->output.count + 1, sizeof(*loaded->output_names));
+	for (size_t i = 0; loaded->output_names && i < policy->output.count; i++)
+		loaded->output_names[i] = policy->tasks[policy->output.tasks[i]].name;
+	return loaded->output_names ? 0 : -ENOMEM;
+}
 
-		/* One more than needed, so that no tasks are no failed allocation. */
-		loaded->tasks[track] = calloc(count + 1, sizeof(*loaded->tasks[track]));
-		loaded->names[track] = calloc(count + 1, sizeof(*loaded->names[track]));
-		if (!loaded->tasks[track] || !loaded->names[track])
-			return -ENOMEM;
-		for (size_t i = 0; i < count; i++) {
-			const struct policy_task *task =
-				&policy->tasks[policy->track_tasks[track][i]];
+static int fill_denied(struct loaded_policy *loaded)
+{
+	const struct policy *policy = loaded->policy;
 
-			loaded->names[track][i] = task->name;
-			loaded->tasks[track][i] =
-				(struct pipeline_task){.name = task->name, .terms = task->terms};
-		}
-	}
 	loaded->denied = calloc(policy->task_count + 1, sizeof(*loaded->denied));
 	for (size_t i = 0; loaded->denied && i < policy->task_count; i++)
 		if (asprintf(&loaded->denied[i], "denied:%s", policy->tasks[i].name) < 0) {
@@ -79,6 +119,18 @@ static int fill_tasks(struct loaded_policy *loaded)
 			return -ENOMEM;
 		}
 	return loaded->denied ? 0 : -ENOMEM;
+}
+
+static int fill_tasks(struct loaded_policy *loaded)
+{
+	int r = fill_denied(loaded);
+
+	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++) {
+		r = fill_gating(loaded, (enum session_track)track);
+		if (!r)
+			r = fill_watchers(loaded, (enum session_track)track);
+	}
+	return r ? r : fill_output(loaded);
 }
 
 static void say_where(const char *name, unsigned int line, unsigned int column, const char *message,
@@ -110,6 +162,16 @@ static int read_policy(const char *name, const char *text, size_t len, struct po
 	return r;
 }
 
+static int make_digest(const char *text, size_t len, char ret_digest[static SHA256_HEX_SIZE])
+{
+	cleanup(sha256_done) struct sha256 sha256 = {0};
+	int r = sha256_init(&sha256);
+
+	if (!r)
+		r = sha256_update(&sha256, text, len);
+	return r ? r : sha256_hex(&sha256, ret_digest);
+}
+
 static int new_loaded(struct policies *policies, const char *text, size_t len,
 		      struct policy *policy, struct loaded_policy **ret_loaded)
 {
@@ -122,7 +184,7 @@ static int new_loaded(struct policies *policies, const char *text, size_t len,
 	loaded->text_len = len;
 	LIST_INSERT_HEAD(&policies->list, loaded, entry);
 	loaded->text = malloc(len + 1);
-	if (!loaded->text || fill_tasks(loaded)) {
+	if (!loaded->text || make_digest(text, len, loaded->digest) || fill_tasks(loaded)) {
 		loaded_policy_unref(loaded);
 		return -ENOMEM;
 	}

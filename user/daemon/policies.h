@@ -22,6 +22,7 @@
 #include "core/pipeline.h"
 #include "core/policy.h"
 #include "core/session.h"
+#include "core/sha256.h"
 #include "sluice/abi.h"
 
 struct kern;
@@ -35,11 +36,16 @@ struct loaded_policy {
 	uint32_t number; /* 0: the kernel does not know it */
 	char *text;
 	size_t text_len;
+	char digest[SHA256_HEX_SIZE]; /* of the text */
 	struct policy *policy;
 	/* Per track, in the order of the policy; the pipelines and sessions borrow them. */
 	struct pipeline_task *tasks[_SESSION_TRACK_MAX];
 	const char **names[_SESSION_TRACK_MAX];
-	char **denied; /* "denied:NAME" of each of policy->tasks */
+	/* Those that gate nothing: that warn, and of the response those of `output`. */
+	struct pipeline_task *watchers[_SESSION_TRACK_MAX];
+	size_t watcher_count[_SESSION_TRACK_MAX];
+	const char **output_names; /* as many as the policy has tasks of output */
+	char **denied;		   /* "denied:NAME" of each of policy->tasks */
 };
 LIST_HEAD(loaded_policies, loaded_policy);
 

@@ -23,6 +23,8 @@ static const char *const names[] = {
 	[REASON_RUN_FINISHED] = "run_finished",
 	[REASON_SHUTDOWN] = "shutdown",
 	[REASON_HOST_DIED] = "host_died",
+	[REASON_AUDIT_FULL] = "audit_full",
+	[REASON_AUDIT_QUOTA] = "audit_quota",
 };
 _Static_assert(ARRAY_SIZE(names) == _REASON_MAX, "every reason has a name");
 

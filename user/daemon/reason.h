@@ -26,6 +26,8 @@ enum reason {
 	REASON_RUN_FINISHED,
 	REASON_SHUTDOWN,
 	REASON_HOST_DIED,
+	REASON_AUDIT_FULL,  /* the audit trail cannot be written */
+	REASON_AUDIT_QUOTA, /* the cgroup has used its share of the trail up */
 	_REASON_MAX,
 };
 

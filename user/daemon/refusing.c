@@ -6,6 +6,7 @@
 
 #include "core/exchange.h"
 #include "core/pipeline.h"
+#include "daemon/audit.h"
 #include "daemon/limits.h"
 #include "daemon/policies.h"
 #include "daemon/stream.h"
@@ -55,6 +56,8 @@ void refusing_begin(struct stream *stream, const char *reason, const char *task)
 		return;
 	refusing->begun = !flow_refuse(&stream->flows[SESSION_RESPONSE], bytes, len);
 	free(bytes);
+	if (refusing->begun)
+		audit_refusal(stream, reason, task);
 }
 
 void refusing_discard(struct stream *stream)

@@ -111,17 +111,18 @@ static json_t *summary(const struct watch *watch)
 	uint64_t refused;
 	json_t *fence = fence_json(watch, &refused);
 
-	return json_pack("{s:{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}}",
-			 "summary", "streams", (json_int_t)stats->streams, "complete",
-			 (json_int_t)stats->complete, "denied", (json_int_t)stats->denied, "failed",
-			 (json_int_t)stats->failed, "sessions",
-			 stats_sessions_json(stats->sessions), "runes_released",
-			 (json_int_t)stats->runes_released, "runes_withheld",
-			 (json_int_t)(stats->runes_received - stats->runes_released),
-			 "bytes_released", (json_int_t)stats->bytes_released, "bytes_withheld",
-			 (json_int_t)(stats->bytes_received - stats->bytes_released),
-			 "fence_refusals", (json_int_t)refused, "fence", fence, "reasons",
-			 stats_reasons_json(stats), "advice", advice_json(&watch->advice));
+	return json_pack(
+		"{s:{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}}",
+		"summary", "streams", (json_int_t)stats->streams, "complete",
+		(json_int_t)stats->complete, "denied", (json_int_t)stats->denied, "failed",
+		(json_int_t)stats->failed, "sessions", stats_sessions_json(stats->sessions),
+		"runes_released", (json_int_t)stats->runes_released, "runes_withheld",
+		(json_int_t)(stats->runes_received - stats->runes_released), "bytes_released",
+		(json_int_t)stats->bytes_released, "bytes_withheld",
+		(json_int_t)(stats->bytes_received - stats->bytes_released), "fence_refusals",
+		(json_int_t)refused, "fence", fence, "reasons", stats_names_json(&stats->reasons),
+		"findings", stats_names_json(&stats->findings), "advice",
+		advice_json(&watch->advice));
 }
 
 static void answer(struct daemon *daemon, struct watch *watch)

@@ -12,7 +12,9 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/advice.h"
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "kern/kern.h"
@@ -41,7 +43,7 @@ void settle_format_comm(const struct sluice_origin *origin, char text[static SLU
 	text[i] = '\0';
 }
 
-static bool may_say(struct daemon *daemon)
+bool settle_may_say(struct daemon *daemon)
 {
 	struct settle_log *log = &daemon->settle_log;
 	uint64_t second = clock_boot_ns() / CLOCK_NS_PER_S;
@@ -109,7 +111,7 @@ static void say(const struct stream *stream, const struct flow *flow)
 			  (uint64_t)stream->origin.stream, stream->reason,
 			  stream->flows[SESSION_REQUEST].received,
 			  stream->flows[SESSION_RESPONSE].received, origin);
-	else if (!may_say(stream->daemon))
+	else if (!settle_may_say(stream->daemon))
 		return;
 	else if (flow)
 		say_flow(stream, flow, origin);
@@ -132,7 +134,7 @@ static void count_end(struct stats *stats, enum stream_end end, const char *reas
 		stats->denied++;
 	else
 		stats->failed++;
-	stats_count_reason(stats, reason);
+	stats_count_name(&stats->reasons, reason);
 }
 
 static void count_stream(struct stats *stats, const struct stream *stream)
@@ -161,13 +163,14 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	/* A session that its pipeline ended keeps that end. */
 	if (stream->exchanges)
 		exchanges_fail(stream->exchanges, error);
-	kern_stream_forget(daemon->kern, stream->origin.stream);
 	count_stream(&daemon->stats, stream);
 	if (stream->watch) {
 		count_stream(&stream->watch->stats, stream);
 		advice_note(&stream->watch->advice, reason, &stream->origin.peer);
 		stream->watch->open--;
 	}
+	audit_stream_settled(stream);
+	ledger_forget(stream);
 	say(stream, flow);
 }
 
@@ -179,23 +182,102 @@ void settle_refused(struct daemon *daemon, struct watch *watch, const struct slu
 	count_end(&daemon->stats, end, reason);
 	if (watch)
 		count_end(&watch->stats, end, reason);
-	if (!may_say(daemon))
+	audit_stream_refused(daemon, watch, origin, reason);
+	if (!settle_may_say(daemon))
 		return;
 	format_origin(origin, text, sizeof(text));
 	log_notice("stream %" PRIu64 " %s; %s", (uint64_t)origin->stream, reason, text);
 }
 
-void settle_left(struct daemon *daemon, const struct sluice_open_stream *open,
-		 const uint64_t offset[2])
-{
-	const char *reason = reason_name(REASON_HOST_DIED);
-	char text[160];
+/* What settling a predecessor's streams has come to. */
+struct leaving {
+	struct daemon *daemon;
+	/* Runes of the sessions of the stream under way. */
+	uint64_t received[_SESSION_TRACK_MAX], confirmed[_SESSION_TRACK_MAX];
+};
 
-	count_end(&daemon->stats, STREAM_FAILED, reason);
-	format_origin(&open->origin, text, sizeof(text));
+static int on_left_session(void *context, const struct kern_left *left,
+			   const struct kern_left_session *session)
+{
+	struct leaving *leaving = context;
+	struct audit_left_track track[_SESSION_TRACK_MAX];
+
+	for (int i = 0; i < _SESSION_TRACK_MAX; i++) {
+		track[i] = (struct audit_left_track){
+			.bytes_received = left->received[i],
+			.bytes_released = left->released[i],
+			.runes_received = session->track[i].received,
+			.runes_confirmed = session->track[i].confirmed,
+		};
+		leaving->received[i] += session->track[i].received;
+		leaving->confirmed[i] += session->track[i].confirmed;
+	}
+	leaving->daemon->stats.sessions[SESSION_FAILED_END]++;
+	audit_session_left(leaving->daemon, left->open, session->number, track);
+	return 0;
+}
+
+static void format_left(const struct audit_left_track *track, char *text, size_t len)
+{
+	(void)snprintf(text, len,
+		       "received %" PRIu64 ", released %" PRIu64 ", withheld %" PRIu64
+		       " bytes, cleared %" PRIu64 " of %" PRIu64 " runes",
+		       track->bytes_received, track->bytes_released,
+		       track->bytes_received - track->bytes_released, track->runes_confirmed,
+		       track->runes_received);
+}
+
+static void say_left(const struct kern_left *left, const struct audit_left_track *track)
+{
+	char request[160], response[160], origin[160];
+
+	format_left(&track[SESSION_REQUEST], request, sizeof(request));
+	format_left(&track[SESSION_RESPONSE], response, sizeof(response));
+	format_origin(&left->open->origin, origin, sizeof(origin));
 	log_notice("stream %" PRIu64
-		   " %s, host_error:streaming_unsupported: request released %" PRIu64
-		   ", response released %" PRIu64 " bytes; %s",
-		   (uint64_t)open->origin.stream, reason, offset[SESSION_REQUEST],
-		   offset[SESSION_RESPONSE], text);
+		   " %s, host_error:streaming_unsupported: sessions %u; request: %s; "
+		   "response: %s; %s",
+		   (uint64_t)left->open->origin.stream, reason_name(REASON_HOST_DIED),
+		   left->session_count, request, response, origin);
+}
+
+static int on_left_stream(void *context, const struct kern_left *left)
+{
+	struct leaving *leaving = context;
+	struct daemon *daemon = leaving->daemon;
+	struct audit_left_track track[_SESSION_TRACK_MAX];
+
+	for (int i = 0; i < _SESSION_TRACK_MAX; i++) {
+		track[i] = (struct audit_left_track){
+			.bytes_received = left->received[i],
+			.bytes_released = left->released[i],
+			.runes_received = leaving->received[i],
+			.runes_confirmed = leaving->confirmed[i],
+		};
+	}
+	*leaving = (struct leaving){.daemon = daemon};
+	count_end(&daemon->stats, STREAM_FAILED, reason_name(REASON_HOST_DIED));
+	say_left(left, track);
+	audit_stream_left(daemon, left->open, track);
+	return audit_write(daemon);
+}
+
+static bool on_told(void *context, uint64_t stream, const uint64_t *session)
+{
+	const struct leaving *leaving = context;
+
+	return audit_is_told(leaving->daemon, stream, session);
+}
+
+int settle_left(struct daemon *daemon)
+{
+	struct leaving leaving = {.daemon = daemon};
+	const struct kern_settling settling = {
+		.is_told = on_told,
+		.session = on_left_session,
+		.stream = on_left_stream,
+		.context = &leaving,
+	};
+
+	return kern_settle_left(daemon->kern, &settling);
 }

@@ -7,8 +7,10 @@
 #ifndef SLUICE_DAEMON_SETTLE_H
 #define SLUICE_DAEMON_SETTLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/macros.h"
 #include "daemon/stream.h"
 #include "sluice/abi.h"
 
@@ -33,9 +35,10 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 /* An accepted connection that is refused. watch: NULL where it is not known. */
 void settle_refused(struct daemon *daemon, struct watch *watch, const struct sluice_origin *origin,
 		    enum stream_end end, const char *reason);
-/* One that a predecessor left open; offset as kern_settle_left() says. */
-void settle_left(struct daemon *daemon, const struct sluice_open_stream *open,
-		 const uint64_t offset[2]);
+/* What a predecessor left open. Errors: of the kernel side, or of the trail. */
+int settle_left(struct daemon *daemon) must_check;
+/* Is there room for one more line this second? Then it is taken; else the line is counted. */
+bool settle_may_say(struct daemon *daemon) must_check;
 /* Says how many lines the last second did not get. */
 void settle_tick(struct daemon *daemon, uint64_t now_ns);
 

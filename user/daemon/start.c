@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/resume_table.h"
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
 #include "daemon/run.h"
@@ -46,6 +48,16 @@ static int load_default_policy(struct daemon *daemon, char *error, size_t error_
 	return r;
 }
 
+/* Held text is never written anywhere durable, and swap is. */
+static void lock_memory(struct daemon *daemon)
+{
+	int r = privileges_lock_memory();
+
+	daemon->memory_locked = !r;
+	if (r)
+		log_errno(LOG_WARNING, r, "memory cannot be locked: held text may reach swap");
+}
+
 static void set_limits(struct daemon *daemon)
 {
 	size_t files = privileges_raise_files(LIMIT_FILES_WANTED);
@@ -64,6 +76,10 @@ static int open_loop(struct daemon *daemon, char *error, size_t error_len)
 	}
 	closing_init(&daemon->closing, daemon);
 	watches_init(&daemon->watches, daemon);
+	if (audit_follow(daemon)) {
+		(void)snprintf(error, error_len, "cannot make an event loop: out of memory");
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -86,6 +102,7 @@ static int open_kern(struct daemon *daemon, char *error, size_t error_len)
 {
 	const struct kern_options options = {
 		.pin_dir = daemon->instance.pins,
+		.instance = daemon->options->name,
 		.daemon_cgroup = daemon->instance.daemon_cgroup,
 		.listen_port = daemon->listener.port,
 	};
@@ -97,14 +114,9 @@ static int open_kern(struct daemon *daemon, char *error, size_t error_len)
 	return prove(daemon, error, error_len);
 }
 
-static void on_left(void *context, const struct sluice_open_stream *open, const uint64_t offset[2])
-{
-	settle_left(context, open, offset);
-}
-
 static int take_over(struct daemon *daemon, char *error, size_t error_len)
 {
-	int r = kern_settle_left(daemon->kern, on_left, daemon);
+	int r = settle_left(daemon);
 
 	if (r)
 		return failed(r, error, error_len, "cannot settle what a predecessor left open");
@@ -127,14 +139,15 @@ static int take_over(struct daemon *daemon, char *error, size_t error_len)
  *  SYS_PTRACE, DAC_READ_SEARCH
  *                   the descriptors of the processes in a cgroup that is to be
  *                   watched; policy files of other owners
+ *  IPC_LOCK         memory that stays locked as it grows
  *  DAC_OVERRIDE     stopping processes in a cgroup delegated to another owner
  * It needs none to bind, kill, or change its identity: those are gone.
  */
 static int drop_privileges(char *error, size_t error_len)
 {
 	static const unsigned int kept[] = {
-		CAP_NET_ADMIN,	     CAP_BPF,	       CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE,
-		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
+		CAP_NET_ADMIN,	     CAP_BPF,	       CAP_PERFMON,  CAP_SYS_ADMIN, CAP_SYS_PTRACE,
+		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_IPC_LOCK,
 	};
 	int r = privileges_keep(kept, ARRAY_SIZE(kept));
 
@@ -153,7 +166,10 @@ static int open_for_business(struct daemon *daemon, char *error, size_t error_le
 	r = listener_start(daemon, error, error_len);
 	if (r)
 		return r;
-	return drop_privileges(error, error_len);
+	r = drop_privileges(error, error_len);
+	if (!r)
+		audit_started(daemon);
+	return r;
 }
 
 int start_daemon(struct daemon *daemon, char *error, size_t error_len)
@@ -171,11 +187,17 @@ int start_daemon(struct daemon *daemon, char *error, size_t error_len)
 	r = privileges_hide_memory();
 	if (r)
 		return failed(r, error, error_len, "cannot hide this process's memory");
+	lock_memory(daemon);
+	r = resume_table_new(&daemon->resumes);
+	if (r)
+		return failed(r, error, error_len, "cannot keep what may be resumed");
 	r = load_default_policy(daemon, error, error_len);
 	if (!r)
 		r = instance_init(&daemon->instance, daemon->options, error, error_len);
 	if (!r)
 		r = instance_lock(&daemon->instance, error, error_len);
+	if (!r)
+		r = audit_open(daemon, error, error_len);
 	if (r)
 		return r;
 	set_limits(daemon);

@@ -10,30 +10,31 @@
 
 void stats_done(struct stats *stats)
 {
-	free(stats->reasons);
+	free(stats->reasons.list);
+	free(stats->findings.list);
 	*stats = (struct stats){0};
 }
 
-void stats_count_reason(struct stats *stats, const char *name)
+void stats_count_name(struct stats_names *names, const char *name)
 {
-	struct stats_reason *grown;
+	struct stats_count *grown;
 	size_t i;
 
-	for (i = 0; i < stats->reason_count; i++) {
-		if (!strcmp(stats->reasons[i].name, name)) {
-			stats->reasons[i].count++;
+	for (i = 0; i < names->count; i++) {
+		if (!strcmp(names->list[i].name, name)) {
+			names->list[i].count++;
 			return;
 		}
 	}
-	grown = i < LIMIT_REASONS ? realloc(stats->reasons, (i + 1) * sizeof(*grown)) : NULL;
+	grown = i < LIMIT_REASONS ? realloc(names->list, (i + 1) * sizeof(*grown)) : NULL;
 	if (!grown) {
-		stats->reasons_lost++;
+		names->lost++;
 		return;
 	}
-	stats->reasons = grown;
+	names->list = grown;
 	grown[i].count = 1;
 	(void)snprintf(grown[i].name, sizeof(grown[i].name), "%s", name);
-	stats->reason_count++;
+	names->count++;
 }
 
 json_t *stats_sessions_json(const uint64_t sessions[_SESSION_END_MAX])
@@ -50,12 +51,12 @@ json_t *stats_sessions_json(const uint64_t sessions[_SESSION_END_MAX])
 	return object;
 }
 
-json_t *stats_reasons_json(const struct stats *stats)
+json_t *stats_names_json(const struct stats_names *names)
 {
 	json_t *object = json_object();
 
-	for (size_t i = 0; object && i < stats->reason_count; i++) {
-		const struct stats_reason *reason = &stats->reasons[i];
+	for (size_t i = 0; object && i < names->count; i++) {
+		const struct stats_count *reason = &names->list[i];
 
 		if (!strcmp(reason->name, reason_name(REASON_COMPLETE)))
 			continue;

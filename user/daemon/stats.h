@@ -13,9 +13,15 @@
 #include "base/macros.h"
 #include "core/session.h"
 
-struct stats_reason {
+struct stats_count {
 	char name[80];
 	uint64_t count;
+};
+
+struct stats_names {
+	struct stats_count *list;
+	size_t count;
+	uint64_t lost; /* no memory, or over LIMIT_REASONS names */
 };
 
 struct stats {
@@ -23,19 +29,18 @@ struct stats {
 	uint64_t sessions[_SESSION_END_MAX]; /* by how they ended */
 	uint64_t bytes_received, bytes_released;
 	uint64_t runes_received, runes_released;
-	struct stats_reason *reasons;
-	size_t reason_count;
-	uint64_t reasons_lost; /* no memory, or over LIMIT_REASONS names */
+	struct stats_names reasons;
+	struct stats_names findings; /* by task, of those that enforce nothing */
 };
 
 void stats_done(struct stats *stats);
-void stats_count_reason(struct stats *stats, const char *name);
+void stats_count_name(struct stats_names *names, const char *name);
 /*
  * {end: count}; of SESSION_OPEN the caller has counted how many there are. A new
  * reference, NULL without memory.
  */
 json_t *stats_sessions_json(const uint64_t sessions[_SESSION_END_MAX]) must_check;
 /* {name: count}, without "complete". A new reference, NULL without memory. */
-json_t *stats_reasons_json(const struct stats *stats) must_check;
+json_t *stats_names_json(const struct stats_names *names) must_check;
 
 #endif

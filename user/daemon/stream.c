@@ -7,7 +7,10 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/findings.h"
+#include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/upstream.h"
 #include "kern/kern.h"
@@ -138,10 +141,14 @@ static int new_pipeline(struct stream *stream, struct flow *flow, struct session
 		.max_message = policy->limits.max_message_bytes,
 		.max_pending_units = LIMIT_PENDING_UNITS,
 		.track = flow->track,
+		.level = policy->level,
 		.exchanges = stream->exchanges,
 		.release_opaque = policy->release_opaque,
 		.tasks = stream->policy->tasks[flow->track],
 		.task_count = policy->track_task_count[flow->track],
+		.watchers = stream->policy->watchers[flow->track],
+		.watcher_count = stream->policy->watcher_count[flow->track],
+		.on_finding = findings_take,
 		.context = flow,
 	};
 
@@ -156,13 +163,20 @@ static int new_pipeline(struct stream *stream, struct flow *flow, struct session
 	return pipeline_new(&config, &flow->pipeline);
 }
 
+static void on_session_begin(void *context, uint64_t number, const struct session *session)
+{
+	(void)session;
+	audit_session_opened(context, number);
+	ledger_begin(context, number);
+}
+
 static void on_session_end(void *context, uint64_t number, const struct session *session,
 			   const struct session_state *state)
 {
 	struct stream *stream = context;
 
-	(void)number;
-	(void)session;
+	audit_session_settled(stream, number, session, state);
+	ledger_end(stream, number);
 	stream->sessions[state->end]++;
 	stream->daemon->stats.sessions[state->end]++;
 	if (stream->watch)
@@ -171,15 +185,25 @@ static void on_session_end(void *context, uint64_t number, const struct session 
 
 static int new_exchanges(struct stream *stream)
 {
+	const struct policy *policy = stream->policy->policy;
 	struct exchanges_config config = {
-		.session = {.level = SESSION_BLOCKING},
+		.session = {.level = policy->level,
+			    .output_tasks = stream->policy->output_names,
+			    .output_count = policy->output.count},
+		.on_begin = on_session_begin,
 		.on_end = on_session_end,
 		.context = stream,
+		.resumes = {.table = stream->daemon->resumes,
+			    .owner = stream->watch ? stream->watch->id : 0,
+			    .policy = stream->policy->digest,
+			    .peer = &stream->origin.peer,
+			    .peer_len = sizeof(stream->origin.peer),
+			    .keep = policy_hold_back(policy, SESSION_RESPONSE)},
 	};
 
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
 		config.session.tasks[track] = stream->policy->names[track];
-		config.session.task_count[track] = stream->policy->policy->track_task_count[track];
+		config.session.task_count[track] = policy->track_task_count[track];
 	}
 	return exchanges_new(&config, &stream->exchanges);
 }
@@ -254,10 +278,13 @@ static int prepare(struct stream *stream, int fd)
 {
 	int r = take_slots(stream);
 
-	if (!r && !stream_is_relayed(stream))
-		r = new_pipelines(stream);
+	/* Its record is there before its first session begins. */
 	if (!r)
 		r = enter_kernel(stream, fd);
+	if (!r)
+		audit_stream_opened(stream);
+	if (!r && !stream_is_relayed(stream))
+		r = new_pipelines(stream);
 	return r ? r : endpoint_open(&stream->agent, stream->daemon->base, fd);
 }
 

@@ -67,6 +67,9 @@ struct stream {
 	enum stream_state state;
 	enum stream_end end;
 	struct refusing refusing;
+	/* A policy that observes met what cannot be framed or judged: both flows go on unjudged. */
+	bool unjudged;
+	bool over_quota;    /* a session began beyond its cgroup's share of the audit trail */
 	const char *reason; /* once settled; lives as long as the policy or the program */
 };
 
@@ -104,7 +107,8 @@ size_t stream_open_sessions(const struct stream *stream);
 
 /*
  * What ends a stream. Each settles it, unless it has, and leaves it DRAINING or
- * DEAD. flow: the one it happened in, or NULL.
+ * DEAD. flow: the one it happened in, or NULL. Under a policy that observes a fault
+ * ends nothing but the judging.
  */
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault);
 void stream_fail(struct stream *stream, struct flow *flow, const char *reason);

@@ -5,6 +5,7 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/daemon.h"
+#include "daemon/findings.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "daemon/stream.h"
@@ -29,9 +30,9 @@ static void drain(struct stream *stream)
 	closing_step(stream);
 }
 
-/* The task that denied in a flow: its reason, and its name, which live as long as the policy. */
+/* The task that denied: its reason, and its name, which live as long as the policy. */
 static const char *denied_reason(const struct stream *stream, const struct flow *flow,
-				 const char **ret_task)
+				 enum fault fault, const char **ret_task)
 {
 	const struct pipeline_denial *denial = pipeline_denial(flow->pipeline);
 	const struct policy *policy = stream->policy->policy;
@@ -42,7 +43,16 @@ static const char *denied_reason(const struct stream *stream, const struct flow 
 		*ret_task = policy->tasks[i].name;
 		return stream->policy->denied[i];
 	}
-	return fault_name(FAULT_BLOCKED);
+	return fault_name(fault);
+}
+
+/* Nothing more is judged, and everything goes on. */
+static void give_up_judging(struct stream *stream, enum fault fault)
+{
+	stream->unjudged = true;
+	findings_unjudged(stream, fault);
+	for (int track = 0; track < _SESSION_TRACK_MAX && stream->state == STREAM_OPEN; track++)
+		flow_go_on(&stream->flows[track]);
 }
 
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
@@ -51,9 +61,16 @@ void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 
 	if (stream_is_settled(stream))
 		return;
+	if (stream->policy->policy->mode == POLICY_OBSERVE) {
+		give_up_judging(stream, fault);
+		return;
+	}
+	/* What judged the response knows of it, whichever message ended the exchange. */
+	if (fault == FAULT_OUTPUT_DENIED)
+		flow = &stream->flows[SESSION_RESPONSE];
 	refusing_find(stream, flow, fault);
-	if (fault == FAULT_BLOCKED) {
-		reason = denied_reason(stream, flow, &task);
+	if (fault == FAULT_BLOCKED || fault == FAULT_OUTPUT_DENIED) {
+		reason = denied_reason(stream, flow, fault, &task);
 		settle_stream(stream, STREAM_DENIED, reason, SESSION_FRAMING_FAULT, flow);
 	} else {
 		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault),
@@ -116,7 +133,7 @@ static enum fault end_exchanges(struct stream *stream)
 {
 	enum fault fault;
 
-	if (!stream->exchanges || !exchanges_open(stream->exchanges))
+	if (!stream->exchanges || stream->unjudged || !exchanges_open(stream->exchanges))
 		return FAULT_NONE;
 	if (pipeline_framing(stream->flows[SESSION_REQUEST].pipeline) == FRAMING_HTTP1)
 		return FAULT_TRUNCATED;
@@ -131,7 +148,10 @@ void stream_check_complete(struct stream *stream)
 	if (stream_is_settled(stream) || !stream->agent.shut || !stream->peer.shut)
 		return;
 	fault = end_exchanges(stream);
-	if (fault) {
+	if (fault && stream->policy->policy->mode == POLICY_OBSERVE) {
+		/* Both flows have ended: there is nothing left to go on with. */
+		findings_unjudged(stream, fault);
+	} else if (fault) {
 		stream_fault(stream, NULL, fault);
 		return;
 	}

@@ -111,7 +111,7 @@ static void check_flow(struct flow *flow, uint64_t now_ns, uint64_t elapsed_ns)
 	/* Room that other flows gave back is told nobody. */
 	if (flow->full)
 		flow_update_reading(flow);
-	if (!flow->pipeline || flow->stream->state != STREAM_OPEN)
+	if (!flow->pipeline || flow->stream->unjudged || flow->stream->state != STREAM_OPEN)
 		return;
 	/* Nothing waits: no clock runs, and the pipeline need not be touched. */
 	if (flow->received == flow->released) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/run.h"
 #include "daemon/watch_live.h"
@@ -191,6 +192,7 @@ int watch_remove(struct daemon *daemon, struct watch *watch)
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	if (stream->watch == watch)
 		stream->watch = NULL;
+	audit_watch_gone(daemon, watch);
 	if (watch->policy)
 		policies_unwatch(&daemon->policies, watch->policy, clock_boot_ns());
 	else

@@ -23,6 +23,7 @@
 
 #include "base/macros.h"
 #include "daemon/advice.h"
+#include "daemon/audit_quota.h"
 #include "daemon/stats.h"
 #include "sluice/abi.h"
 #include "sys/cgroup.h"
@@ -51,6 +52,7 @@ struct watch {
 	uint64_t held_bytes; /* by its flows, and memory of their judging */
 	/* By the fence, one a kind and second; by enum sluice_counter. */
 	uint64_t refused[_SLUICE_COUNTER_MAX];
+	struct audit_quota quota;
 	size_t held;			/* Unix sockets that its processes had before */
 	uint64_t spent_ns, deadline_ns; /* FINISHING */
 	struct control_client *owner;	/* of a run; NULL: gone */

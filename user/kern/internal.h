@@ -9,6 +9,7 @@
  *  cgroup.c    cgroups by path and by id, and what is attached to them
  *  watch.c     watched cgroups
  *  slots.c     the release array
+ *  ledgers.c   what the flows have counted, for a successor
  *  sockets.c   marks of the daemon's sockets
  *  streams.c   what is open, and what a predecessor left open
  *  policy.c    policies
@@ -60,7 +61,8 @@ struct kern {
 	uint64_t daemon_id;
 	bool has_unix_hooks;
 	struct kern_slots slots;
-	struct kern_watched *watched; /* SLUICE_WATCHES of them */
+	struct sluice_ledger *ledgers; /* the mapped array */
+	struct kern_watched *watched;  /* SLUICE_WATCHES of them */
 	size_t watched_count;
 	uint64_t *left; /* ids of the streams that a predecessor left open */
 	size_t left_count;
@@ -75,6 +77,7 @@ struct kern {
 struct kern_error {
 	char *line;
 	size_t len;
+	const char *instance; /* whose pins they are; NULL: nobody opens them */
 };
 int kern_fail(const struct kern_error *error, int r, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -140,6 +143,18 @@ int kern_cgroup_check_free(int cgroup_fd) must_check;
 /* slots.c */
 int kern_slots_init(struct kern *kern) must_check;
 void kern_slots_done(struct kern *kern);
+
+/* ledgers.c */
+int kern_ledgers_init(struct kern *kern) must_check;
+void kern_ledgers_done(struct kern *kern);
+/* The entry of a slot that was just taken, and that no record names yet. */
+void kern_ledger_clear(struct kern *kern, uint32_t slot, uint16_t generation);
+/* What a record's slots say; *ret_left borrows the record. */
+void kern_ledger_read(const struct kern *kern, const struct sluice_open_stream *open,
+		      struct kern_left *ret_left);
+/* One of the sessions in left. */
+void kern_ledger_read_session(const struct kern *kern, const struct kern_left *left,
+			      uint64_t number, struct kern_left_session *ret_session);
 
 /* streams.c */
 /* Lists what is recorded as open. */

@@ -32,7 +32,8 @@
 struct kern;
 
 struct kern_options {
-	const char *pin_dir;	   /* below a bpffs; created with mode 0700 */
+	const char *pin_dir;  /* below a bpffs; created with mode 0700 */
+	const char *instance; /* as the operator names it, for the line that says how to clear */
 	const char *daemon_cgroup; /* path in cgroup v2; the caller is already in it */
 	uint16_t listen_port;
 };
@@ -85,17 +86,59 @@ void kern_upstream_clear(struct kern *kern, uint64_t stream);
 int kern_stream_record(struct kern *kern, uint64_t stream, const struct sluice_open_stream *open);
 void kern_stream_forget(struct kern *kern, uint64_t stream);
 /*
- * Streams a predecessor left open, each once; the record is deleted, its slots
- * are given back and its gated sockets destroyed before the callback sees it,
- * offset[] being what each track's slot had released. To be called before the
- * first listener listens: a connection that waits to be accepted looks like an
- * orphan. Destroys in the calling thread's network namespace; elsewhere the slot's
- * next generation keeps closed what was held.
+ * The ledger of a flow: what a successor needs to settle it. Plain stores, of which a
+ * kill leaves those that came before it (include/sluice/abi.h has their order). Without
+ * effect where the slot has another generation by now.
+ *
+ * Bytes of the flow that came; told before they are judged.
  */
-int kern_settle_left(struct kern *kern,
-		     void (*each)(void *context, const struct sluice_open_stream *open,
-				  const uint64_t offset[2]),
-		     void *context);
+void kern_ledger_received(struct kern *kern, uint32_t slot, uint16_t generation, uint64_t bytes);
+/* Those of them that may leave; told before kern_release(). */
+void kern_ledger_released(struct kern *kern, uint32_t slot, uint16_t generation, uint64_t bytes);
+/* Runes of a session on the flow's track; told before the bytes that they let go. */
+void kern_ledger_runes(struct kern *kern, uint32_t slot, uint16_t generation, uint64_t session,
+		       uint32_t received, uint32_t confirmed);
+/* A session begins, before a byte of it may leave; numbers count up from 0. */
+void kern_ledger_begin(struct kern *kern, uint32_t request_slot, uint16_t generation,
+		       uint64_t session);
+/* The oldest open session has ended, and whoever is to remember it knows. */
+void kern_ledger_end(struct kern *kern, uint32_t response_slot, uint16_t generation,
+		     uint64_t session);
+
+/* What a predecessor left open: index 0 is the request track, 1 the response's. */
+struct kern_left {
+	const struct sluice_open_stream *open;
+	uint64_t received[2], released[2]; /* bytes */
+	uint64_t first_session;		   /* the oldest open one's number */
+	unsigned int session_count;	   /* 0: none was open, or the stream has none */
+};
+struct kern_left_track {
+	uint64_t received, confirmed; /* runes */
+	bool known; /* false: that of a request which was whole, its runes not kept */
+};
+struct kern_left_session {
+	uint64_t number;
+	struct kern_left_track track[2];
+};
+/* Told of every open session of a stream, in order, and then of the stream. Errors stop. */
+struct kern_settling {
+	/* Was it told of before, the session or (NULL) the stream? Then it only ends. */
+	bool (*is_told)(void *context, uint64_t stream, const uint64_t *session);
+	int (*session)(void *context, const struct kern_left *left,
+		       const struct kern_left_session *session);
+	int (*stream)(void *context, const struct kern_left *left);
+	void *context;
+};
+/*
+ * Settles the streams a predecessor left open. Their gated sockets are destroyed first, and
+ * what was told of before ends, all of it; then settling is told of each of the others, and
+ * its record is deleted once it agreed. Where this process dies in between the next tells of
+ * that stream once more, unless its is_told knows. To be called before the first listener
+ * listens: a connection that waits to be accepted looks like an orphan.
+ * Destroys in the calling thread's network namespace; elsewhere the slot keeps closed
+ * what was held.
+ */
+int kern_settle_left(struct kern *kern, const struct kern_settling *settling) must_check;
 
 /*
  * Policies, by number 1..SLUICE_POLICIES-1 (0 is no policy and refuses everything).

@@ -102,8 +102,8 @@ static int check_owner(const char *pin_dir, bool *ret_adopt, const struct kern_e
 		return kern_fail(
 			error, -EPROTO,
 			"the pins in '%s' are of ABI %u, this daemon speaks %u; clear them "
-			"with `sluiced --remove`",
-			pin_dir, owner.abi, SLUICE_ABI_VERSION);
+			"with `sluiced --instance %s --remove`",
+			pin_dir, owner.abi, SLUICE_ABI_VERSION, error->instance);
 	*ret_adopt = true;
 	return 0;
 }
@@ -138,9 +138,10 @@ static int maps_adopt(struct kern *kern, const struct kern_error *error)
 		if (r == -EPROTO || r == -ENOENT)
 			return kern_fail(error, -EPROTO,
 					 "the pinned map '%s' in '%s' is %s; clear the pins with "
-					 "`sluiced --remove`",
+					 "`sluiced --instance %s --remove`",
 					 bpf_map__name(map), kern->pin_dir,
-					 r == -ENOENT ? "missing" : "of another layout");
+					 r == -ENOENT ? "missing" : "of another layout",
+					 error->instance);
 		if (r < 0)
 			return kern_fail(error, r, "cannot take over the map '%s': %s",
 					 bpf_map__name(map), strerror(-r));
@@ -260,6 +261,8 @@ static int begin(struct kern *kern)
 	if (r == 0)
 		r = kern_slots_init(kern);
 	if (r == 0)
+		r = kern_ledgers_init(kern);
+	if (r == 0)
 		r = kern_events_init(kern);
 	return r;
 }
@@ -308,6 +311,7 @@ static void kern_free(struct kern *kern)
 		return;
 	ring_buffer__free(kern->rings);
 	kern_slots_done(kern);
+	kern_ledgers_done(kern);
 	sluice_bpf__destroy(kern->skel);
 	fd_close(kern->mount_fd);
 	free(kern->watched);
@@ -336,7 +340,7 @@ static int kern_new(const struct kern_options *options, struct kern **ret_kern)
 int kern_open(const struct kern_options *options, struct kern **ret_kern, char *error,
 	      size_t error_len)
 {
-	const struct kern_error line = {error, error_len};
+	const struct kern_error line = {error, error_len, options->instance};
 	int lock cleanup(fd_closep) = -1;
 	struct kern *kern;
 	bool adopt = false;

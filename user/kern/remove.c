@@ -87,7 +87,7 @@ int kern_remove(struct kern *kern)
 
 int kern_remove_pins(const char *pin_dir, char *error, size_t error_len)
 {
-	const struct kern_error line = {error, error_len};
+	const struct kern_error line = {error, error_len, NULL};
 	struct kern_owner owner;
 	int lock cleanup(fd_closep) = -1;
 	int r;

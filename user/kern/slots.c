@@ -98,6 +98,7 @@ int kern_slot_take(struct kern *kern, uint32_t *ret_slot, uint16_t *ret_generati
 	slots->taken[slot] = true;
 	*ret_slot = slot;
 	*ret_generation = sluice_slot_generation(word_get(kern, slot));
+	kern_ledger_clear(kern, slot, *ret_generation);
 	return 0;
 }
 

@@ -86,55 +86,83 @@ static int destroy_gated(void *context, const char *path, uint64_t id)
 	return r;
 }
 
-/* What the slot of one track had released; 0 where it was another's by then. */
-static uint64_t offset_of(const struct kern *kern, const struct sluice_open_stream *open,
-			  size_t side)
+/* -ENOENT: the record is gone. */
+static int read_left(const struct kern *kern, uint64_t id, struct sluice_open_stream *ret_open,
+		     struct kern_left *ret_left)
 {
-	uint64_t word;
+	int r = bpf_map_lookup_elem(bpf_map__fd(kern->skel->maps.streams), &id, ret_open);
 
-	if (open->slot[side] == 0 || open->slot[side] >= SLUICE_SLOTS)
-		return 0;
-	word = __atomic_load_n(&kern->slots.words[open->slot[side]], __ATOMIC_RELAXED);
-	if (sluice_slot_generation(word) != open->generation[side])
-		return 0;
-	return sluice_slot_offset(word);
+	if (r == 0)
+		kern_ledger_read(kern, ret_open, ret_left);
+	return r;
 }
 
-static int settle(struct kern *kern, uint64_t id,
-		  void (*each)(void *context, const struct sluice_open_stream *open,
-			       const uint64_t offset[2]),
-		  void *context)
+/* The slots last: as long as the record names them they are nobody else's. */
+static void forget(struct kern *kern, uint64_t id, const struct sluice_open_stream *open)
 {
-	struct sluice_open_stream open;
-	uint64_t offset[ARRAY_SIZE(open.slot)];
 	size_t side;
-	int r;
 
-	r = bpf_map_lookup_elem(bpf_map__fd(kern->skel->maps.streams), &id, &open);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	for (side = 0; side < ARRAY_SIZE(open.slot); side++) {
-		offset[side] = offset_of(kern, &open, side);
-		kern_slot_give(kern, open.slot[side]);
-	}
 	kern_stream_forget(kern, id);
 	kern_upstream_clear(kern, id);
-	each(context, &open, offset);
+	for (side = 0; side < ARRAY_SIZE(open->slot); side++)
+		kern_slot_give(kern, open->slot[side]);
+}
+
+static int end_told(struct kern *kern, uint64_t id, const struct kern_settling *settling)
+{
+	struct sluice_open_stream open;
+	struct kern_left left;
+	unsigned int i;
+	int r = read_left(kern, id, &open, &left);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (i = 0; i < left.session_count; i++) {
+		const uint64_t session = left.first_session + i;
+
+		if (!settling->is_told(settling->context, id, &session))
+			break;
+		kern_ledger_end(kern, open.slot[1], open.generation[1], session);
+	}
+	if (settling->is_told(settling->context, id, NULL))
+		forget(kern, id, &open);
 	return 0;
 }
 
-int kern_settle_left(struct kern *kern,
-		     void (*each)(void *context, const struct sluice_open_stream *open,
-				  const uint64_t offset[2]),
-		     void *context)
+static int settle(struct kern *kern, uint64_t id, const struct kern_settling *settling)
+{
+	struct sluice_open_stream open;
+	struct kern_left_session session;
+	struct kern_left left;
+	unsigned int i;
+	int r = read_left(kern, id, &open, &left);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (i = 0; r == 0 && i < left.session_count; i++) {
+		kern_ledger_read_session(kern, &left, left.first_session + i, &session);
+		r = settling->session(settling->context, &left, &session);
+	}
+	if (r == 0)
+		r = settling->stream(settling->context, &left);
+	if (r == 0)
+		forget(kern, id, &open);
+	return r;
+}
+
+int kern_settle_left(struct kern *kern, const struct kern_settling *settling)
 {
 	char path[PATH_MAX];
+	size_t i;
 	int r;
 
 	r = kern_pins_path(path, kern->pin_dir, kern_gate_hooks.dir);
 	if (r == 0)
 		r = kern_pins_each_id(path, destroy_gated, NULL);
-	while (r == 0 && kern->left_count > 0)
-		r = settle(kern, kern->left[--kern->left_count], each, context);
+	/* Before anything new is told of, behind which a successor would not find it. */
+	for (i = 0; r == 0 && i < kern->left_count; i++)
+		r = end_told(kern, kern->left[i], settling);
+	for (; r == 0 && kern->left_count > 0; kern->left_count -= r == 0)
+		r = settle(kern, kern->left[kern->left_count - 1], settling);
 	return r;
 }

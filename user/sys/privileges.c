@@ -4,6 +4,7 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -16,6 +17,14 @@ int privileges_hide_memory(void)
 	if (setrlimit(RLIMIT_CORE, &none))
 		return -errno;
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : 0;
+}
+
+int privileges_lock_memory(void)
+{
+	/* By the limit alone an allocation would fail one day where a page cannot be locked. */
+	if (capng_get_caps_process() || !capng_have_capability(CAPNG_EFFECTIVE, CAP_IPC_LOCK))
+		return -EPERM;
+	return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) ? -errno : 0;
 }
 
 size_t privileges_raise_files(size_t wanted)

@@ -9,6 +9,11 @@
 
 /* No core dump, no ptrace by its own user, no reading of its memory through /proc. */
 int privileges_hide_memory(void) must_check;
+/*
+ * What this process has in memory, and will have, is never written to swap; a page counts
+ * once it is used. -EPERM: without CAP_IPC_LOCK, which has to stay.
+ */
+int privileges_lock_memory(void) must_check;
 /* Raises the limit of descriptors as far as it goes; returns what it is now. */
 size_t privileges_raise_files(size_t wanted);
 /*
