@@ -104,11 +104,13 @@ class Daemon:
         self.cgroup = os.path.join(cgroup2_mount(), 'sluice.' + name)
         self.state = [os.path.join('/run/sluice', name + end) for end in ('', '.sock', '.lock')]
         self.process = None
+        self.audit = os.path.join(bench.folder, name + '.audit')
+        self.options = []
         self.port = bench.free_port()
 
     def arguments(self):
         arguments = [SLUICED, '--instance', self.instance, '--socket', self.socket,
-                     '--port', str(self.port)]
+                     '--port', str(self.port), '--audit', self.audit, *self.options]
         return arguments + (['--policy', self.policy] if self.policy else [])
 
     def start(self, seconds=20):

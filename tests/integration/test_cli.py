@@ -5,8 +5,24 @@ import json
 import os
 
 import peers
-from sluice_test import POLICY, SLUICECTL, SLUICED, line, main
+from sluice_test import POLICY, ROOT, SLUICECTL, SLUICED, line, main
 from waiting import check, equal, wait_for
+
+# Two tasks that enforce, one of each track, one on trial, and one of the output.
+MIXED = """\
+version: 1
+name: mixed
+framing: ndjson
+extract: "path:t"
+request: {tasks: [nine]}
+response: {tasks: [five, trial]}
+output: {tasks: [after]}
+tasks:
+  nine: {kind: terms, terms: ["forbidden"]}
+  five: {kind: terms, terms: ["abcde"]}
+  trial: {kind: terms, terms: ["hush"], warn_only: true}
+  after: {kind: terms, terms: ["late"]}
+"""
 
 QUERIES = ['status', 'streams', 'doctor']
 COMMANDS = ['run', 'watch', 'unwatch', 'status', 'streams', 'stream', 'deny', 'policy', 'replay',
@@ -88,7 +104,97 @@ def queries_in_json(bench):
     status = json.loads(daemon.ctl('status', '--json').stdout)
     equal(status['self_test'], 'held', 'the self-test')
     equal(status['buffered_output'], False, 'buffered_output')
-    check('exposure_bound_runes' in status['policies'][0], 'no exposure bound')
+    policy = status['policies'][0]
+    equal((policy['mode'], policy['safety_level'], policy['exposure_bound_runes'],
+           policy['output_tasks'], policy['tasks'][0]['warn_only']),
+          ('enforce', 'blocking', {'request': 0, 'response': 0}, [], False), 'the policy')
+    equal(status['watches'][0]['enforcing'] if status['watches'] else True, True, 'the watch')
+
+
+def status_says_the_level(bench):
+    """status: mode, level, exposure bound, tasks of the output, and which watch enforces nothing"""
+    daemon = bench.daemon(MIXED.replace('framing:', 'safety_level: deferred\nframing:'))
+    observing = bench.file('observe.yaml', MIXED.replace('mixed', 'looking')
+                           .replace('framing:', 'mode: observe\nframing:'))
+    for options in ((), ('--policy', observing)):
+        done = daemon.ctl('watch', *options, bench.cgroup())
+        equal(done.returncode, 0, 'exit status of watch; %r' % done.stderr)
+    said = daemon.ctl('status').stdout.decode()
+    for words in ('mixed, mode enforce, safety_level deferred; exposure bound in runes, '
+                  'request 8, response 4\n',
+                  'looking, mode observe, safety_level blocking; exposure bound in runes, '
+                  'request unbounded, response unbounded\n',
+                  'trial (terms): 1 terms, longest 4 runes, warn only\n',
+                  'output      after\n', 'policy mixed\n', 'policy looking, enforces nothing\n',
+                  'buffered      no\n'):
+        check(words in said, 'no %r in %s', words, said)
+
+
+def policy_levels(bench):
+    """policy check: mode, level, tasks, exposure bound, output and audit, as text and as JSON"""
+    def view(text):
+        done = bench.run([SLUICECTL, 'policy', 'check', '--json', bench.file('level.yaml', text)])
+        equal(done.returncode, 0, 'exit status; %r' % done.stderr)
+        said = bench.run([SLUICECTL, 'policy', 'check', bench.file('level.yaml', text)])
+        return json.loads(done.stdout), said.stdout.decode()
+
+    for level, request, response in (('blocking', 0, 0), ('complete', 0, 0), ('deferred', 8, 4)):
+        found, said = view(MIXED + 'safety_level: %s\n' % level)
+        equal((found['mode'], found['safety_level'], found['buffered_output']),
+              ('enforce', level, False), 'the words')
+        equal(found['exposure_bound_runes'], {'request': request, 'response': response}, 'bounds')
+        equal(found['output_tasks'], ['after'], 'tasks of the output')
+        equal(list(found['hold_back_runes'].values()), [0, 0] if level == 'deferred' else [8, 4],
+              'hold-back')
+        equal({row['name']: (row['tracks'], row['warn_only'], row['enforcing'])
+               for row in found['tasks']},
+              {'nine': (['request'], False, True), 'five': (['response'], False, True),
+               'trial': (['response'], True, False), 'after': (['output'], False, True)}, 'tasks')
+        equal(found['audit'], {'watermarks': False, 'on_full': 'close',
+                               'quota_bytes_per_hour': 67108864}, 'audit')
+        check('exposure bound: the request track %d runes, the response track %d runes; buffered '
+              'output: no\n' % (request, response) in said, 'it said %s', said)
+        check('on response, warn only\n' in said, 'it said %s', said)
+        equal(any('deferred' in note for note in found['notes']), level == 'deferred', 'a note')
+    found, said = view(MIXED + 'mode: observe\naudit: {watermarks: true, on_full: drop, '
+                       'quota_bytes_per_hour: 1048576}\n')
+    equal((found['mode'], found['exposure_bound_runes'], found['output_tasks']),
+          ('observe', {'request': None, 'response': None}, []), 'what observes')
+    equal([row['enforcing'] for row in found['tasks']], [False] * 4, 'what enforces')
+    check(said.startswith('policy mixed: observe (its tasks enforce nothing), blocking, '),
+          'it said %s', said)
+    check('the request track unbounded, the response track unbounded;' in said, 'it said %s', said)
+    equal(sum('goes on unjudged' in note for note in found['notes']), 1, 'a note on faults')
+    check('audit: watermarks=true on_full=drop quota_bytes_per_hour=1048576\n' in said,
+          'it said %s', said)
+    found, said = view('version: 1\nframing: sse\nextract: openai_chat\nstrict: true\n')
+    equal(found['destinations'][-1]['extract'], 'openai_chat strict', 'the extractor')
+
+
+def example_policies(bench):
+    """every policy under examples loads, and the two that tell of levels do what they say"""
+    folders = [os.path.join(ROOT, 'examples', name) for name in ('policies', 'demo')]
+    paths = [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
+             if name.endswith('.yaml')]
+    check(len(paths) > 4, 'only %s', paths)
+    for path in paths:
+        done = bench.run([SLUICECTL, 'policy', 'check', path])
+        equal((done.returncode, done.stderr), (0, b''), 'policy check ' + path)
+    answer = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n' + b''.join(
+        b'data: {"choices": [{"index": 0, "delta": {"content": "%s"}}]}\n\n' % text
+        for text in (b'fine', b' Lark', b'spur')) + b'data: [DONE]\n\n'
+    for name, data, status, released in (
+            ('complete', answer, 3, 0), ('complete', answer.replace(b'Lark', b'bark'), 0, None),
+            ('complete', answer.replace(b'Lark', b'delphinium'), 0, None),
+            ('complete', answer.replace(b'data: [DONE]\n\n', b''), 1, 0),
+            ('complete', answer.replace(b'"index": 0', b'"index": 1'), 1, 0),
+            ('observe', answer, 0, None)):
+        done = bench.run([SLUICECTL, 'replay', '--json', '--track', 'response', '--destination',
+                          '127.0.0.1:80', '--policy', os.path.join(folders[0], name + '.yaml'),
+                          *(('--framing', 'http1') if name == 'observe' else ()), '-'], stdin=data)
+        equal(done.returncode, status, '%s: exit status; %r' % (name, done.stdout))
+        equal(json.loads(done.stdout)['released'], len(data) if released is None else released,
+              '%s: bytes released' % name)
 
 
 def policy_check(bench):
@@ -127,6 +233,81 @@ def replay(bench):
     equal((stray.returncode, stray.stdout), (2, b''), 'a destination that is none')
     document = json.loads(done.stdout)
     check(str(len(line('a'))) in json.dumps(document), 'no released offset in %r', document)
+
+
+def replayed(bench, policy, track, data, status):
+    """What replay says as JSON and as text."""
+    words = [SLUICECTL, 'replay', '--policy', bench.file('replayed.yaml', policy), '--track', track]
+    done = bench.run([*words, '--json', '-'], stdin=data)
+    equal(done.returncode, status, 'exit status for %r; %r' % (data, done.stdout + done.stderr))
+    said = bench.run([*words, '-'], stdin=data)
+    equal(said.returncode, status, 'exit status without --json')
+    for text in (b'forbidden', b'abcde', b'hush', b'late'):
+        check(text not in done.stdout + said.stdout, 'it says %r', text)
+    return json.loads(done.stdout), said.stdout.decode()
+
+
+def replay_of_levels(bench):
+    """replay under complete and deferred: what would have left before a term was whole"""
+    lines = line('fine') + line('abc') + line('de') + line('more')
+    for level, released in (('blocking', line('fine')), ('complete', line('fine')),
+                            ('deferred', line('fine') + line('abc'))):
+        found, said = replayed(bench, MIXED + 'safety_level: %s\n' % level, 'response', lines, 3)
+        equal((found['safety_level'], found['released'], found['fault'], found['session']),
+              (level, len(released), 'blocked', 'denied'), 'what is found')
+        equal(found['denial'], {'task': 'five', 'rule': 0, 'start': 6, 'end': 12}, 'the denial')
+        check('safety_level %s\n' % level in said, 'it said %s', said)
+
+
+def replay_of_watchers(bench):
+    """replay: what watches is found and denies nothing, under observe no session is opened"""
+    lines = line('hush') + line('hush again') + line('fine')
+    found, said = replayed(bench, MIXED, 'response', lines, 0)
+    equal(found['findings'], [{'task': 'trial', 'rule': 0, 'start': 1, 'end': 5,
+                               'enforcing': False}], 'findings')
+    equal((found['released'], found['session']), (len(lines), 'complete'), 'what is released')
+    check("found        by task 'trial', term 0, at runes 1 to 5, not enforcing\n" in said,
+          'it said %s', said)
+    lines = line('abcde') + line('too late')
+    found, said = replayed(bench, MIXED + 'mode: observe\n', 'response', lines, 0)
+    equal([(row['task'], row['enforcing']) for row in found['findings']],
+          [('five', False), ('after', False)], 'findings')
+    equal((found['mode'], found['released'], found['sessions'], found['session']),
+          ('observe', len(lines), 0, None), 'what is released')
+    found, said = replayed(bench, MIXED + 'mode: observe\n', 'request', line('forbidden'), 0)
+    equal([row['task'] for row in found['findings']], ['nine'], 'findings')
+    lines = b'no JSON\n' + line('forbidden')
+    found, said = replayed(bench, MIXED + 'mode: observe\n', 'request', lines, 0)
+    equal((found['fault'], found['unjudged'], found['released'], found['withheld'],
+           found['findings']), ('bad_json', True, len(lines), 0, []), 'what cannot be read')
+    check('unjudged     bad_json; what follows goes on as it comes' in said, 'it said %s', said)
+    found, said = replayed(bench, MIXED, 'request', lines, 1)
+    equal((found['fault'], found['unjudged'], found['released']), ('bad_json', False, 0),
+          'the same enforced')
+
+
+def replay_of_the_output(bench):
+    """replay: a task of the output denies when all of the response has left"""
+    lines = line('fine') + line('too la') + line('te') + line('more')
+    only = MIXED.replace('tasks: [five, trial]', 'tasks: []')
+    for policy in (MIXED, only):
+        found, said = replayed(bench, policy, 'response', lines, 3)
+        equal((found['fault'], found['released'], found['session']),
+              ('output_denied', len(lines), 'denied'), 'what is found')
+        equal(found['denial'], {'task': 'after', 'rule': 0, 'start': 10, 'end': 15}, 'the denial')
+        equal(found['findings'][0]['enforcing'], True, 'the finding')
+        for label, rest in (('found ', ', of the output'), ('denied', '')):
+            check("%s       by task 'after', term 0, at runes 10 to 15%s\n" % (label, rest) in said,
+                  'it said %s', said)
+        found, said = replayed(bench, policy, 'response', line('fine'), 0)
+        equal((found['session'], found['findings']), ('complete', []), 'a clean one')
+    found, said = replayed(bench, MIXED, 'request', line('too late'), 0)
+    equal((found['session'], found['findings']), ('complete', []), 'the request')
+    http = b'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n'
+    policy = only.replace('ndjson', 'http1').replace('"path:t"', 'auto')
+    found, said = replayed(bench, policy, 'response', http + b'fine' + http + b'late', 3)
+    equal((found['fault'], found['denial']['task']), ('output_denied', 'after'), 'of HTTP')
+    equal(found['sessions'], 2, 'sessions')
 
 
 def framing_auto(bench):
@@ -178,5 +359,6 @@ def doctor(bench):
 
 
 if __name__ == '__main__':
-    main([help_and_version, wrong_usage, without_a_daemon, queries_in_json, policy_check, replay,
-          framing_auto, doctor])
+    main([help_and_version, wrong_usage, without_a_daemon, queries_in_json, status_says_the_level,
+          policy_check, policy_levels, example_policies, replay, replay_of_levels,
+          replay_of_watchers, replay_of_the_output, framing_auto, doctor])
