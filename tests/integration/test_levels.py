@@ -6,6 +6,7 @@ where it is."""
 import json
 import os
 import queue
+import socket
 import subprocess
 import threading
 import time
@@ -325,7 +326,33 @@ def observe_a_fault(bench):
     check('goes on unjudged' in steps.daemon.read_log(), 'the log says %s', steps.daemon.read_log())
 
 
+# Hears that the peer has nothing to say, asks all the same, and ends.
+ASK_A_CLOSED_PEER = '''
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+assert s.recv(10) == b""
+s.sendall(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+s.shutdown(socket.SHUT_WR)
+'''
+
+
+def observe_settles(bench):
+    """mode observe: a stream settles though its request is unanswered when both sides end"""
+    def close_first(connection):
+        connection.sock.shutdown(socket.SHUT_WR)
+        connection.read_all()
+
+    daemon = bench.daemon(OBSERVING)
+    server = bench.server(close_first)
+    equal(daemon.agent(ASK_A_CLOSED_PEER, server.port).returncode, 0, 'exit status')
+    check(bytes(server.ended().data).startswith(b'GET /'), 'the server got the request')
+    wait_for(lambda: not daemon.status()['streams']['open'], 10, 'the end')
+    equal(daemon.status()['streams']['complete'], 1, 'complete streams')
+    equal(daemon.status()['findings'], {'truncated': 1}, 'findings')
+
+
 if __name__ == '__main__':
     main([blocking_moves, blocking_withholds, complete_holds_the_body, complete_denies,
           complete_of_lines, complete_of_a_websocket, deferred_lets_go, deferred_cuts,
-          output_denies, output_clears, warn_only, observe, observe_a_fault])
+          output_denies, output_clears, warn_only, observe, observe_a_fault,
+          observe_settles])

@@ -382,6 +382,33 @@ static void bodies_of_http(void **state)
 	flow_clean(&bodies, "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
+/* Some readers take every event for a chunk, and some those alone that have no name. */
+static void events_have_no_name_of_their_own(void **state)
+{
+	(void)state;
+	flow_clean(&flows, "event: message\n" EVENT(TEXT("a")) EVENT(DONE));
+	flow_clean(&flows, "event:\n" EVENT(TEXT("a")) "event\n" EVENT(DONE));
+	flow_ends(&flows, EVENT(TEXT("a")) "event: x\n" EVENT(TEXT("b")) EVENT(DONE),
+		  FAULT_UNREPRESENTED, strlen(EVENT(TEXT("a"))));
+	flow_ends(&flows, EVENT(TEXT("a")) "event: messages\n" EVENT(DONE), FAULT_UNREPRESENTED,
+		  strlen(EVENT(TEXT("a"))));
+	flow_ends(&bodies, HEAD "\r\n" EVENT(TEXT("a")) "id: 1\nevent: x\n" EVENT(TEXT("b")),
+		  FAULT_UNREPRESENTED, strlen(HEAD "\r\n" EVENT(TEXT("a"))));
+}
+
+/* What a success has for a body is read as a stream by clients that asked for one. */
+static void a_success_is_events_or_json(void **state)
+{
+	(void)state;
+	flow_ends(&bodies, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" EVENT(TEXT("a")),
+		  FAULT_UNREPRESENTED, 0);
+	flow_ends(&bodies, "HTTP/1.1 201 Created\r\n\r\n" EVENT(TEXT("a")), FAULT_UNREPRESENTED, 0);
+	flow_clean(&bodies, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\n"
+			    "Content-Length: 4\r\n\r\ngone");
+	flow_clean(&bodies, "HTTP/1.1 301 Moved Permanently\r\nContent-Type: text/plain\r\n"
+			    "Content-Length: 4\r\n\r\nhere");
+}
+
 /* A client sends no chunks, and need not end with a mark. */
 static void requests_are_not_meant(void **state)
 {
@@ -444,6 +471,8 @@ int main(void)
 		cmocka_unit_test(event_streams_of_their_own),
 		cmocka_unit_test(heads_that_are_passed_over),
 		cmocka_unit_test(bodies_of_http),
+		cmocka_unit_test(events_have_no_name_of_their_own),
+		cmocka_unit_test(a_success_is_events_or_json),
 		cmocka_unit_test(requests_are_not_meant),
 		cmocka_unit_test(no_memory),
 		cmocka_unit_test(memory_is_told),

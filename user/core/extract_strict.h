@@ -11,9 +11,12 @@
  *    object with name and arguments (strings). Each may be null but an index;
  *  - any other member of these is null, or an empty string, list or object;
  *  - id, type and name of a call are the same wherever they stand;
- *  - of events: at least one chunk comes before [DONE], and [DONE] before the end.
- * Anything else is FAULT_UNREPRESENTED; the last rule FAULT_PROTOCOL and FAULT_TRUNCATED, which
- * are the extractor's to tell.
+ *  - of events: at least one chunk comes before [DONE], and [DONE] before the end; none has a
+ *    name of its own but "message", since readers differ in whether they take it for a chunk;
+ *  - a body of a success that is neither events nor JSON is none that a chunk can be in.
+ * Anything else is FAULT_UNREPRESENTED; a missing chunk or [DONE] FAULT_PROTOCOL or
+ * FAULT_TRUNCATED, which are the extractor's to tell. Names and bodies are looked at where those
+ * are read (core/pipeline_body.c, core/pipeline_reading.c).
  *
  * It stands before the sink of the known forms (extract_known.h), in the same scan, and finds its
  * way by their tree.

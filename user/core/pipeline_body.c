@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/http1_grammar.h"
 #include "core/resume_marks.h"
 #include "core/utf8.h"
 
@@ -220,6 +221,24 @@ static bool is_misread(const uint8_t *text, size_t len)
 	return false;
 }
 
+/* Does a field name the event otherwise than a reader of chunks would take it (9.2.6)? */
+static bool is_named_event(const uint8_t *lines, size_t len)
+{
+	static const char plain[] = "message";
+	struct http1_slice rest = {lines, len};
+
+	while (rest.at) {
+		struct http1_slice value = http1_until(&rest, '\n'),
+				   name = http1_until(&value, ':');
+
+		value = http1_trim(value);
+		if (name.len == 5 && memcmp(name.at, "event", 5) == 0 && value.len &&
+		    (value.len != strlen(plain) || memcmp(value.at, plain, value.len) != 0))
+			return true;
+	}
+	return false;
+}
+
 /* The text of a block that is no payload, without the LF of its last line. */
 static enum fault end_meta(struct pipeline_body *body)
 {
@@ -232,6 +251,9 @@ static enum fault end_meta(struct pipeline_body *body)
 	if (!fault && body->meta_len && body->evaluate && body->kind == BODY_EVENTS &&
 	    is_misread(body->meta, body->meta_len - 1))
 		fault = FAULT_BAD_FRAME;
+	if (!fault && body->message && body->meta_len && body->extractor->strict &&
+	    body->kind == BODY_EVENTS && is_named_event(body->meta, body->meta_len - 1))
+		fault = FAULT_UNREPRESENTED;
 	if (body->meta_len && body->marks && body->kind == BODY_EVENTS)
 		resume_marks_block(body->marks, body->meta, body->meta_len - 1);
 	body->meta_len = 0;

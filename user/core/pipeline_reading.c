@@ -70,6 +70,17 @@ static enum fault read_media(const struct pipeline_wanted *wanted, enum media_cl
 	}
 }
 
+/*
+ * Clients that ask for a stream read whatever comes with a success as one, whatever its type
+ * says: what is read here as neither events nor JSON would be evaluated as another text.
+ */
+static bool is_mislabelled(const struct pipeline_wanted *wanted, const struct http1_head *head,
+			   enum media_class media, const struct pipeline_reading *reading)
+{
+	return wanted->extract.strict && head->status >= 200 && head->status < 300 &&
+	       media != MEDIA_SSE && media != MEDIA_JSON && reading->kind != BODY_UNREAD;
+}
+
 enum fault pipeline_read(const struct pipeline_wanted *wanted, const struct http1_head *head,
 			 bool evaluate, struct pipeline_reading *ret_reading)
 {
@@ -90,6 +101,8 @@ enum fault pipeline_read(const struct pipeline_wanted *wanted, const struct http
 		reading.kind = BODY_UNREAD;
 		fault = FAULT_NONE;
 	}
+	if (!fault && is_mislabelled(wanted, head, media, &reading))
+		fault = FAULT_UNREPRESENTED;
 	if (!fault)
 		*ret_reading = reading;
 	return fault;
