@@ -254,7 +254,7 @@ for path in ("/a", "/b", "/forbidden"):
     print(r.status, flush=True)
     r.read()
 '''
-    daemon = bench.daemon(HTTP)
+    daemon = bench.daemon(HTTP + 'audit: {watermarks: true}\n')
     server = bench.server(serve)
     done = daemon.agent(agent, server.port)
     equal(done.stdout.split(), [b'200', b'200', b'403'], 'answers')
@@ -262,6 +262,9 @@ for path in ("/a", "/b", "/forbidden"):
     equal([row['session'] for row in events(daemon, 'session_opened')], [0, 1, 2], 'opened')
     equal([(row['session'], row['end']) for row in events(daemon, 'session_settled')],
           [(0, 'complete'), (1, 'complete'), (2, 'denied')], 'settled')
+    equal([(row['session'], row['track']) for row in events(daemon, 'watermark')
+           if row['session'] < 2],
+          [(0, 'request'), (0, 'response'), (1, 'request'), (1, 'response')], 'watermarks')
     refusal = events(daemon, 'refusal')[0]
     equal((refusal['session'], refusal['place'], refusal['task'], refusal['reason']),
           (2, 'message', 'words', 'blocked'), 'the refusal')

@@ -113,21 +113,26 @@ static void release(struct flow *flow)
 		endpoint_poke(flow->sink);
 }
 
-/* A watermark that moved, where the policy wants each recorded. */
+void flow_record_watermark(struct flow *flow, uint64_t number, const struct session_state *state)
+{
+	const struct session_track_state *track = &state->track[flow->track];
+	bool same = number == flow->recorded_exchange && track->confirmed == flow->recorded_runes;
+
+	if (!flow->stream->policy->policy->audit.watermarks || track->confirmed == track->start ||
+	    same)
+		return;
+	audit_watermark(flow->stream, number, flow->track, track->confirmed);
+	flow->recorded_exchange = number;
+	flow->recorded_runes = track->confirmed;
+}
+
 static void record_watermark(struct flow *flow)
 {
 	struct session_state state;
-	uint64_t number, confirmed;
+	uint64_t number;
 
-	if (!flow->stream->policy->policy->audit.watermarks ||
-	    !exchanges_track_state(flow->stream->exchanges, flow->track, &number, &state))
-		return;
-	confirmed = state.track[flow->track].confirmed;
-	if (!confirmed || (number == flow->recorded_exchange && confirmed == flow->recorded_runes))
-		return;
-	audit_watermark(flow->stream, number, flow->track, confirmed);
-	flow->recorded_exchange = number;
-	flow->recorded_runes = confirmed;
+	if (exchanges_track_state(flow->stream->exchanges, flow->track, &number, &state))
+		flow_record_watermark(flow, number, &state);
 }
 
 /* Exchanges begin with requests: they count with that flow. */

@@ -73,6 +73,11 @@ uint64_t flow_held(const struct flow *flow);
 void flow_update_reading(struct flow *flow);
 /* The source has something: a byte, its end, or an error. */
 void flow_read(struct flow *flow);
+/*
+ * Records the watermark of the flow's track of a session, where the policy wants each, and it
+ * has moved since it was recorded last.
+ */
+void flow_record_watermark(struct flow *flow, uint64_t number, const struct session_state *state);
 /* Judging has ended, and the stream has not: all that came leaves. */
 void flow_go_on(struct flow *flow);
 /* The sink may take something; nothing beyond the release offset where only_released. */

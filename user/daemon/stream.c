@@ -175,6 +175,9 @@ static void on_session_end(void *context, uint64_t number, const struct session 
 {
 	struct stream *stream = context;
 
+	/* One that began and ended in one piece was never under way between two. */
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		flow_record_watermark(&stream->flows[track], number, state);
 	audit_session_settled(stream, number, session, state);
 	ledger_end(stream, number);
 	stream->sessions[state->end]++;
