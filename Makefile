@@ -27,7 +27,7 @@ endif
 
 # --- Flags -----------------------------------------------------------------------------------
 VERSION  := 0.1.0
-PKGS_CORE := icu-uc icu-i18n libcrypto zlib libbrotlidec libzstd
+PKGS_CORE := icu-uc icu-i18n libcrypto zlib libbrotlidec libzstd libpcre2-8
 PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
 PKGS_KERN := libbpf
 PKGS_DAEMON := libcap-ng libsystemd

@@ -4,9 +4,9 @@
 # Benchmarks, one after the other: nothing else should run meanwhile. Without
 # arguments all of them, else the parts that are named:
 #
-#   ndjson sse terms session audit         core alone, without privileges
-#   idle_memory round_trips bulk           streams through the daemon, beside HAProxy
-#   tokens streams                         token streams of model servers over HTTP
+#   ndjson sse terms regex session audit     core alone, without privileges
+#   idle_memory round_trips audit_cost bulk  streams through the daemon, beside HAProxy
+#   tokens streams                           token streams of model servers over HTTP
 #
 # The last two lines need root. Called by `make bench`.
 set -uo pipefail
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 status=0
 parts=("$@")
-all="ndjson sse terms session audit idle_memory round_trips bulk tokens streams"
+all="ndjson sse terms regex session audit idle_memory round_trips audit_cost bulk tokens streams"
 
 for part in "${parts[@]}"; do
 	if [[ " $all " != *" $part "* ]]; then
@@ -55,9 +55,10 @@ run() {
 echo "# $(uname -sr), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 run "core" nothing "$BUILD/tests/bench/bench_core" -- ndjson sse
 run "searching for terms" nothing "$BUILD/tests/bench/bench_terms" -- terms
+run "searching for patterns" nothing "$BUILD/tests/bench/bench_regex" -- regex
 run "accounting" nothing "$BUILD/tests/bench/bench_session" -- session
 run "records of the audit trail" nothing "$BUILD/tests/bench/bench_audit" -- audit
 run "streams through the daemon, beside HAProxy" root \
-	/usr/bin/python3 tests/bench/net.py -- idle_memory round_trips bulk
+	/usr/bin/python3 tests/bench/net.py -- idle_memory round_trips audit_cost bulk
 run "token streams over HTTP" root /usr/bin/python3 tests/bench/streams.py -- tokens streams
 exit "$status"

@@ -28,7 +28,7 @@ may_include() {
 	include) echo "abi pure" ;;
 	bpf) echo "abi kernel" ;;
 	base) echo "base pure" ;;
-	core) echo "abi base core pure digest unicode coding" ;;
+	core) echo "abi base core pure digest unicode coding regex" ;;
 	lib) echo "abi base core lib pure" ;;
 	sys) echo "base sys pure io" ;;
 	kern) echo "abi base kern sys pure io bpf" ;;
@@ -61,6 +61,7 @@ system_layer_of() {
 	openssl/evp.h | openssl/sha.h) echo digest ;;
 	unicode/*) echo unicode ;;
 	zlib.h | brotli/decode.h | zstd.h | zstd_errors.h) echo coding ;;
+	pcre2.h) echo regex ;;
 	linux/types.h) echo abi ;;
 	*) echo io ;;
 	esac
@@ -137,7 +138,8 @@ check_headers_alone() {
 	done < <(find bpf -name '*.h' | sort)
 }
 
-# Nothing but memory, text, formatting into memory, Unicode tables, digests and decompression.
+# Nothing but memory, text, formatting into memory, Unicode tables, patterns, digests and
+# decompression.
 pure_symbol() {
 	case $1 in
 	_GLOBAL_OFFSET_TABLE_ | __stack_chk_fail | __assert_fail) ;;
@@ -148,6 +150,7 @@ pure_symbol() {
 	crc32 | inflate | inflateInit2_ | inflateReset | inflateReset2 | inflateGetHeader | inflateEnd) ;;
 	BrotliDecoder*) ;;
 	ZSTD_*DCtx* | ZSTD_decompressStream | ZSTD_isError | ZSTD_getErrorCode) ;;
+	pcre2_*_8) ;;
 	EVP_MD_CTX_* | EVP_Digest* | EVP_sha256 | SHA256*) ;;
 	*) return 1 ;;
 	esac

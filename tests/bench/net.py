@@ -122,6 +122,29 @@ def bulk(measurement):
            rounds=[round(r, 2) for r in ratios])
 
 
+def audit_cost(measurement):
+    """A line there and its echo back, each released in the turn that records: with the trail,
+    with a record of every watermark in it, and with none."""
+    bench = measurement.bench
+    plain = bench.daemon(POLICY % measurement.ports, start=False)
+    plain.options = ['--no-audit']
+    plain.start()
+    watermarks = bench.daemon(POLICY % measurement.ports + 'audit: {watermarks: true, '
+                              'quota_bytes_per_hour: 1099511627776}\n')
+    daemons = {'none': plain, 'trail': measurement.daemon, 'watermarks': watermarks}
+    took = {name: [] for name in daemons}
+    for _ in range(ROUNDS):
+        for name, daemon in daemons.items():
+            done = bench.run(daemon.run_command([
+                measurement.program, 'rtt', '127.0.0.1', str(measurement.ports['echo']),
+                str(ROUND_TRIPS), str(LINE_BYTES)]), seconds=120)
+            took[name].append(json.loads(done.stdout)['p50_us'])
+    for name, at_most in (('trail', 1.1), ('watermarks', None)):
+        ratios = [t / n for n, t in zip(took['none'], took[name])]
+        report('round trip, audit %s / none' % name, statistics.median(ratios), 'ratio',
+               at_most=at_most, rounds=[round(r, 2) for r in ratios])
+
+
 def resident_kib(pid):
     with open('/proc/%d/status' % pid, encoding='ascii') as status:
         return next(int(row.split()[1]) for row in status if row.startswith('VmRSS'))
@@ -147,7 +170,7 @@ def main():
     bench = Bench('bench')
     try:
         measurement = Measurement(bench)
-        for measure in (idle_memory, round_trips, bulk):
+        for measure in (idle_memory, round_trips, audit_cost, bulk):
             if len(sys.argv) < 2 or measure.__name__ in sys.argv[1:]:
                 measure(measurement)
     finally:
