@@ -139,12 +139,23 @@ def serve_response(path, request):
         for n, event in enumerate(events[first:first + 3 - bool(asked)])))
 
 
-def serve(connection):
+def part(body, span, *fields, status='206 Partial Content'):
+    return answer('text/plain', body, 'Content-Range: ' + span, *fields, status=status)
+
+
+def read_head(connection):
+    """False: there was none."""
     while b'\r\n\r\n' not in connection.data:
         piece = connection.sock.recv(65536)
         if not piece:
-            return
+            return False
         connection.take(piece)
+    return True
+
+
+def serve(connection):
+    if not read_head(connection):
+        return
     request = connection.data.decode()
     length = re.search(r'(?i)content-length: *(\d+)', request)
     while length and len(request.split('\r\n\r\n', 1)[1]) < int(length[1]):
@@ -230,6 +241,56 @@ def restart(bench):
         equal(bytes(connection.data), b'', 'what the server saw')
 
 
+# The first part of the term, which every one of these begins with, and the rest.
+FIRST, REST, TAG = b'forb', b'idden', 'ETag: "v"'
+
+
+def another_host(bench):
+    """a server of the agent's own that is asked by another's name says nothing of its files"""
+    def honest(connection):
+        if read_head(connection):
+            first = b'bytes=0-3' in connection.data
+            connection.sock.sendall(part(FIRST, 'bytes 0-3/9', TAG) if first else
+                                    part(REST, 'bytes 4-8/9', TAG))
+
+    def own(connection):
+        if read_head(connection):
+            tags = ['ETag: "other"', TAG]
+            connection.sock.sendall(part(b'xxxx', 'bytes 0-3/9', tags[len(server.connections) - 1]))
+
+    _, daemon = set_up(bench)
+    victim, server = bench.server(honest), bench.server(own)
+    host = ['-H', 'Host: example.org']
+    equal(curl(bench, daemon, victim, '/f', '-r', '0-3', *host)[0], FIRST, 'the first part')
+    for _ in range(2):
+        equal(curl(bench, daemon, server, '/f', '-r', '0-3', *host)[0], b'xxxx', 'the other text')
+    got, status, said = curl(bench, daemon, victim, '/f', '-r', '4-', *host)
+    equal((got, status), (b'xxxx', 22), 'the file, and how curl ended: %s' % said)
+    equal(daemon.status()['reasons'].get('denied:words'), 1, 'denials')
+
+
+def part_told_otherwise(bench):
+    """curl -C - takes any Content-Range for the part it asked for; none but that one arrives"""
+    _, daemon = set_up(bench)
+    early = b'HTTP/1.1 103 Early Hints\r\nContent-Range: bytes 4-8/9\r\n\r\n'
+    rests = [part(REST, span, TAG, status='200 OK') for span in (
+        'items 4-8/9', 'bytes: 4-8/9', 'bytes=4-8/9', '4-8/9', 'bytes\t4-8/9')]
+    rests += [early + answer('text/plain', REST, TAG),
+              part(REST, 'bytes 4-8/9', TAG, status='203 Other')]
+    for rest in rests:
+        def serve_part(connection, rest=rest):
+            if read_head(connection):
+                first = b'bytes=0-3' in connection.data
+                connection.sock.sendall(part(FIRST, 'bytes 0-3/9', TAG) if first else rest)
+
+        server = bench.server(serve_part)
+        equal(curl(bench, daemon, server, '/f', '-r', '0-3')[0], FIRST, 'the first part')
+        got, status, said = curl(bench, daemon, server, '/f', '-C', '-')
+        check(b'Range: bytes=4-' in asked(server, 1), 'the server was not asked for the rest')
+        equal((got, status), (FIRST, 22), '%s: the file, and how curl ended: %s' % (rest, said))
+    equal(daemon.status()['reasons'].get('resume_refused'), len(rests), 'refusals')
+
+
 def event_source(bench):
     """an event source reconnects with the id of its last event; the term cut in two is denied"""
     server, daemon = set_up(bench)
@@ -257,4 +318,5 @@ def response_by_number(bench):
 
 
 if __name__ == '__main__':
-    main([file_broken_off, no_tail, restart, event_source, response_by_number])
+    main([file_broken_off, no_tail, restart, another_host, part_told_otherwise, event_source,
+          response_by_number])

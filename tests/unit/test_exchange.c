@@ -462,7 +462,7 @@ static void any_allocation_may_fail(void **state)
 		exchanges_free(exchanges);
 	}
 	assert_in_range(n, 2, 99);
-	assert_in_range(exchanges_memory(exchanges), sizeof(void *), 1024);
+	assert_in_range(exchanges_memory(exchanges, SESSION_REQUEST), sizeof(void *), 1024);
 	exchanges_free(exchanges);
 }
 

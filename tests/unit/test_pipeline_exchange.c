@@ -66,7 +66,7 @@ static void make(struct pair *pair)
 
 	memset(pair, 0, sizeof(*pair));
 	assert_int_equal(terms_new(terms, 1, 0, &bad, &pair->terms), 0);
-	task.terms = pair->terms;
+	task.matcher.terms = pair->terms;
 	assert_int_equal(exchanges_new(&exchanges, &pair->exchanges), 0);
 	config.exchanges = pair->exchanges;
 	assert_int_equal(pipeline_new(&config, &pair->request), 0);
@@ -386,7 +386,8 @@ static void an_idle_connection_is_small(void **state)
 	clean(pair.request, GET);
 	clean(pair.response, OK);
 	memory = pipeline_memory(pair.request) + pipeline_memory(pair.response) +
-		 exchanges_memory(pair.exchanges);
+		 exchanges_memory(pair.exchanges, SESSION_REQUEST) +
+		 exchanges_memory(pair.exchanges, SESSION_RESPONSE);
 	assert_in_range(memory, sizeof(void *), 12288);
 	unmake(&pair);
 }

@@ -85,6 +85,30 @@ static void counts_runes_and_not_bytes(void **state)
 }
 
 /* However it is cut, and however much comes. */
+/* What some folding puts together with what stands before it takes no place of its own. */
+static void marks_of_any_form_take_no_place(void **state)
+{
+	static const char *const pairs[] = {
+		"\uff76\uff9e",			/* halfwidth katakana and its sound mark */
+		"\uff8a\uff9f", "\u3131\u314f", /* compatibility jamo */
+		"\uffa1\uffc2",			/* halfwidth jamo */
+	};
+	struct resume *resume;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		char expected[64] = "";
+
+		assert_int_equal(resume_new(3, &resume), 0);
+		for (int n = 0; n < 5; n++)
+			deliver(resume, "a", pairs[i]);
+		for (int n = 0; n < 3; n++)
+			(void)strcat(expected, pairs[i]);
+		tail_is(resume, "a", expected);
+		resume_free(resume);
+	}
+}
+
 static void long_texts_keep_what_short_ones_do(void **state)
 {
 	char text[5000];
@@ -132,6 +156,12 @@ static void begins_where_it_ended_and_not_if_spoiled(void **state)
 	resume_attempt(resume, 5, 5);
 	assert_int_equal(resume_may_begin(resume, 20), -EPERM);
 	resume_free(resume);
+	/* So do more runes than can be counted. */
+	resume = make(8);
+	resume_attempt(resume, 6, 6);
+	resume_attempt(resume, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(resume_may_begin(resume, 5), -EPERM);
+	resume_free(resume);
 }
 
 static void bounds_spoil(void **state)
@@ -159,6 +189,57 @@ static void bounds_spoil(void **state)
 	for (size_t i = 0; i < 8; i++)
 		(void)!resume_delivered(resume, "a", (const uint8_t *)"\u200b", 3);
 	assert_int_equal(resume_may_begin(resume, 0), -EPERM);
+	resume_free(resume);
+}
+
+/* U6. And not within one attempt. */
+static void another_channel_goes_on_from_the_last(void **state)
+{
+	struct resume *first = make(4), *second, *third;
+
+	(void)state;
+	deliver(first, "a", "some text");
+	deliver(first, "b", "or another");
+	deliver(first, "a", "!");
+	tail_is(first, "c", "");
+	assert_int_equal(resume_copy(first, &second), 0);
+	assert_true(resume_same(first, second));
+	tail_is(second, "b", "ther");
+	tail_is(second, "c", "ext!");
+	deliver(second, "c", "xy");
+	tail_is(second, "c", "t!xy");
+	tail_is(second, "d", "ext!");
+	assert_false(resume_same(first, second));
+	assert_int_equal(resume_copy(second, &third), 0);
+	assert_true(resume_same(second, third));
+	tail_is(third, "d", "t!xy");
+	/* Another order is another end. */
+	deliver(first, "b", "r");
+	deliver(first, "c", "t!xy");
+	resume_free(third);
+	assert_int_equal(resume_copy(first, &third), 0);
+	deliver(first, "b", "herr");
+	assert_false(resume_same(first, third));
+	deliver(third, "b", "herr");
+	assert_true(resume_same(first, third));
+	resume_free(third);
+	resume_free(second);
+	resume_free(first);
+}
+
+/* In memory of exactly its size: nothing behind it is read. */
+static void a_rune_that_is_cut(void **state)
+{
+	static const char text[] = "ab\xe2\x80";
+	struct resume *resume = make(2);
+	uint8_t *copy = malloc(sizeof(text) - 1);
+
+	(void)state;
+	assert_non_null(copy);
+	memcpy(copy, text, sizeof(text) - 1);
+	assert_int_equal(resume_tail_length(copy, sizeof(text) - 1, 2), 3);
+	assert_int_equal(resume_tail_length(copy + 3, 1, 2), 1);
+	free(copy);
 	resume_free(resume);
 }
 
@@ -235,6 +316,7 @@ static void without_memory(void **state)
 			assert_true(!r || r == -ENOMEM);
 			assert_int_equal(resume_may_begin(resume, 0), r ? -EPERM : 0);
 			r = r ? r : resume_copy(resume, &copy);
+			r = r ? r : resume_delivered(copy, "b", (const uint8_t *)"c", 1);
 		}
 		(void)allocation_failed();
 		spoiled = r == -ENOMEM;
@@ -249,9 +331,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_the_last_runes_of_all_attempts),
 		cmocka_unit_test(counts_runes_and_not_bytes),
+		cmocka_unit_test(marks_of_any_form_take_no_place),
 		cmocka_unit_test(long_texts_keep_what_short_ones_do),
 		cmocka_unit_test(begins_where_it_ended_and_not_if_spoiled),
 		cmocka_unit_test(bounds_spoil),
+		cmocka_unit_test(another_channel_goes_on_from_the_last),
+		cmocka_unit_test(a_rune_that_is_cut),
 		cmocka_unit_test(copies_are_the_same),
 		cmocka_unit_test(tails_are_told_until_one_says_stop),
 		cmocka_unit_test(without_memory),

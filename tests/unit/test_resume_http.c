@@ -8,7 +8,13 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "core/resume_http.h"
+
+#define ZEROS                                                            \
+	"00000000000000000000000000000000000000000000000000000000000000" \
+	"00000000000000000000000000000000000000000000000000000000000000" \
+	"00000000000000000000000000000000000000000000000000000000000000"
 
 static struct http1_slice slice(const char *text)
 {
@@ -120,20 +126,60 @@ static void numbers_in_the_query(void **state)
 	asks("http://a/r?stream=true&starting_after=007", "", RESUME_AFTER, 7);
 	asks("http://a?starting_after=0", "", RESUME_AFTER, 0);
 	asks("/r?%73tarting%5Fafter=%37%30&x", "", RESUME_AFTER, 70);
-	asks("/r?Starting_after=7&starting_after", "", RESUME_NONE, 0);
-	asks("/r?starting_after=", "", RESUME_NONE, 0);
 	asks("/starting_after=7", "", RESUME_NONE, 0);
-	asks("/r?a=starting_after=7", "", RESUME_NONE, 0);
+	asks("/r?starting=7&after=7&restarting_before=7", "", RESUME_NONE, 0);
+	asks("/r?starting_after=" ZEROS "7", "", RESUME_AFTER, 7);
 	/* Cursors of lists. */
 	asks("/r?starting_after=ch_17", "", RESUME_NONE, 0);
-	asks("/r?starting_after=5f3a", "", RESUME_NONE, 0);
-	refused("/r?starting_after=+7", "");
-	refused("/r?starting_after=%207", "");
-	refused("/r?starting_after=-1", "");
-	refused("/r?starting_after=7.0", "");
-	refused("/r?starting_after=1_0", "");
+	asks("/r?starting_after=Z", "", RESUME_NONE, 0);
 	refused("/r?starting_after=18446744073709551616", "");
 	refused("/r?starting_after=7&starting_after=7", "");
+}
+
+static void what_only_some_take_for_a_number(void **state)
+{
+	static const char *const values[] = {
+		"",	   "+7",   "%207",   "-1",	"7.0",		 "1_0",
+		"5f3a",	   "0x1",  "1e0",    "1%00",	"1%0B",		 "[1]",
+		"%221%22", "%2B1", "%D9%A1", "a%C2%A0", "%EF%BC%91",	 "1%C2%A0",
+		"a%201",   "a%00", "%7f",    "{1",	ZEROS ZEROS "1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		char target[1000] = "/r?a=b&starting_after=";
+
+		refused(strcat(target, values[i]), "");
+	}
+	refused("/r?starting_after", "");
+}
+
+/* Names that only some readers take for it, and that of other clients' event sources. */
+static void other_names(void **state)
+{
+	static const char *const queries[] = {
+		"Starting_after=7",    "starting_after[]=7",
+		"starting_after%00=7", "+starting_after=7",
+		"starting_after+=7",   "a=b;starting_after=7",
+		"starting_after.=7",   "a[starting_after]=7",
+		"startingAfter=7",     "start%69ng-after=7",
+		"a=starting_after=7",  "lastEventId=7",
+		"Last-Event-ID=7",     "last_event_id=7",
+		"ll%61stEventID=7",    "starting_after=a;lastEventId=7",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		char target[100] = "/r?x&";
+
+		refused(strcat(target, queries[i]), "");
+	}
+	refused("/", "Last_Event_ID: 7\n");
+	refused("/", "LAST_event-ID:\n");
+	refused("/", "If_Range: 7\n");
+	asks("/", "Last.Event.ID: 7\nLast-Event-IDs: 7\nRange_: bytes=5-\n", RESUME_NONE, 0);
+	assert_true(read_request("/", "Upload_Offset: 7\n").upload_refused);
+	asks("/r?last=event&id=7&llasteventi=d", "", RESUME_NONE, 0);
 }
 
 static void uploads(void **state)
@@ -165,8 +211,8 @@ static void part(const char *line, uint64_t from, uint64_t last, uint64_t length
 {
 	struct resume_answer answer = read_answer(line);
 
-	assert_true(answer.has_range);
-	assert_false(answer.bad_range);
+	assert_true(answer.has_range && answer.in_bytes);
+	assert_false(answer.bad_range || answer.unsatisfied);
 	assert_int_equal(answer.from, from);
 	assert_int_equal(answer.last, last);
 	assert_int_equal(answer.length, length);
@@ -184,13 +230,37 @@ static void answers(void **state)
 	assert_true(read_answer("Content-Range: bytes 5-9/10x\n").bad_range);
 	assert_true(read_answer("Content-Range: bytes 5-9/10\nContent-Range: bytes 5-9/10\n")
 			    .bad_range);
-	assert_false(read_answer("Content-Range: items 5-9/10\n").has_range);
+	assert_true(read_answer("Content-Range: bytes */10\n").unsatisfied);
+	assert_false(read_answer("Content-Range: bytes */\n").unsatisfied);
+	assert_false(read_answer("Content-Range: bytes */10 5-\n").unsatisfied);
+	assert_false(read_answer("Content-Range: 5-9/10\nContent-Range: bytes */10\n").unsatisfied);
 	assert_true(read_answer("Content-Type: Multipart/ByteRanges; boundary=x\n").several);
 	assert_false(read_answer("Content-Type: multipart/mixed\n").several);
 	assert_string_equal(read_answer("ETag: \"a\"\nLast-Modified: now\n").validator, "\"a\"");
 	assert_string_equal(read_answer("Last-Modified: now\nETag: \"a\"\n").validator, "\"a\"");
 	assert_string_equal(read_answer("Last-Modified: now\nETag: W/\"a\"\n").validator, "now");
 	assert_string_equal(read_answer("ETag: W/\"a\"\n").validator, "");
+}
+
+/* A Content-Range, and none of bytes. */
+static void parts_of_something_else(void **state)
+{
+	static const char *const values[] = {"items 5-9/10",
+					     "bytes: 5-9/10",
+					     "bytes=5-9/10",
+					     "5-9/10",
+					     "bytes\t5-9/10",
+					     "bytes,5-9/10",
+					     ""};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		char line[64] = "Content-Range: ";
+		struct resume_answer answer = read_answer(strcat(line, values[i]));
+
+		assert_true(answer.has_range && answer.bad_range);
+		assert_false(answer.in_bytes || answer.unsatisfied);
+	}
 }
 
 static void long_validators_are_none(void **state)
@@ -236,8 +306,11 @@ int main(void)
 		cmocka_unit_test(conditions_and_hosts),
 		cmocka_unit_test(event_ids),
 		cmocka_unit_test(numbers_in_the_query),
+		cmocka_unit_test(what_only_some_take_for_a_number),
+		cmocka_unit_test(other_names),
 		cmocka_unit_test(uploads),
 		cmocka_unit_test(answers),
+		cmocka_unit_test(parts_of_something_else),
 		cmocka_unit_test(long_validators_are_none),
 		cmocka_unit_test(targets),
 	};

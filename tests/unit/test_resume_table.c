@@ -24,7 +24,17 @@ static struct resume_table *make(void)
 
 static void key_of(unsigned int number, char ret_key[SHA256_HEX_SIZE])
 {
-	snprintf(ret_key, SHA256_HEX_SIZE, "%064x", number * 2654435761u);
+	const struct resume_key_part part = {&number, sizeof(number)};
+
+	assert_int_equal(resume_key(&part, 1, ret_key), 0);
+}
+
+static struct resume_version version_of(const char *validator)
+{
+	struct resume_version version = {.media = MEDIA_TEXT};
+
+	(void)stpcpy(version.validator, validator);
+	return version;
 }
 
 static struct resume *resume_of(const char *text)
@@ -36,15 +46,23 @@ static struct resume *resume_of(const char *text)
 	return resume;
 }
 
-static void put(struct resume_table *table, uint64_t owner, unsigned int number,
-		const char *validator, const char *text)
+static void put_version(struct resume_table *table, uint64_t owner, unsigned int number,
+			const struct resume_version *version, const char *text)
 {
 	struct resume *resume = resume_of(text);
 	char key[SHA256_HEX_SIZE];
 
 	key_of(number, key);
-	assert_int_equal(resume_table_put(table, owner, key, validator, resume), 0);
+	assert_int_equal(resume_table_put(table, owner, key, version, resume), 0);
 	resume_free(resume);
+}
+
+static void put(struct resume_table *table, uint64_t owner, unsigned int number,
+		const char *validator, const char *text)
+{
+	const struct resume_version version = version_of(validator);
+
+	put_version(table, owner, number, &version, text);
 }
 
 /* The text under a key; NULL: not known. "!": spoiled. */
@@ -53,7 +71,7 @@ static void known(struct resume_table *table, unsigned int number, const char *v
 {
 	const struct resume *resume;
 	char key[SHA256_HEX_SIZE];
-	const char *found;
+	const struct resume_version *found;
 	const uint8_t *tail;
 
 	key_of(number, key);
@@ -63,12 +81,72 @@ static void known(struct resume_table *table, unsigned int number, const char *v
 		return;
 	}
 	assert_non_null(resume);
-	assert_string_equal(found, validator);
+	assert_string_equal(found->validator, validator);
+	assert_int_equal(found->media, MEDIA_TEXT);
 	assert_int_equal(resume_may_begin(resume, 0), text[0] == '!' ? -EPERM : 0);
 	if (text[0] == '!')
 		return;
 	assert_int_equal(resume_tail(resume, "a", &tail), strlen(text));
 	assert_memory_equal(tail, text, strlen(text));
+}
+
+static void keys_tell_their_parts_apart(void **state)
+{
+	static const struct resume_key_part lists[][2] = {
+		{{"ab", 2}, {"c", 1}},	 {{"a", 1}, {"bc", 2}}, {{"abc", 3}, {NULL, 0}},
+		{{NULL, 0}, {"abc", 3}}, {{"ab", 2}, {"d", 1}},
+	};
+	char keys[ARRAY_SIZE(lists)][SHA256_HEX_SIZE], again[SHA256_HEX_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		assert_int_equal(resume_key(lists[i], 2, keys[i]), 0);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(keys[i], keys[j]);
+	}
+	assert_int_equal(resume_key(lists[0], 2, again), 0);
+	assert_string_equal(again, keys[0]);
+}
+
+/* Nobody knows any more whose text it stood for; of what was not evicted that is known. */
+static void an_evicted_key_is_spoiled(void **state)
+{
+	struct resume_table *table = make();
+
+	(void)state;
+	put(table, 1, 0, "", "one");
+	for (unsigned int i = 1; i <= RESUME_TABLE_ENTRIES; i++)
+		put(table, 1, i, "", "rest");
+	known(table, 0, "", NULL);
+	put(table, 2, 0, "", "two");
+	known(table, 0, "", "!");
+	put(table, 2, RESUME_TABLE_ENTRIES + 1, "", "three");
+	known(table, RESUME_TABLE_ENTRIES + 1, "", "three");
+	assert_in_range(resume_table_memory(table), RESUME_TABLE_EVICTED, 8u << 20);
+	resume_table_free(table);
+}
+
+/* The last RESUME_TABLE_EVICTED at least are remembered, and the bits are not used up. */
+static void evicted_keys_are_remembered_long(void **state)
+{
+	unsigned int last = 2 * RESUME_TABLE_EVICTED + 2 * RESUME_TABLE_ENTRIES, good = 0;
+	struct resume_table *table = make();
+
+	(void)state;
+	for (unsigned int i = 0; i < last; i++)
+		put(table, 1, i, "", "a");
+	put(table, 1, last - RESUME_TABLE_EVICTED, "", "b");
+	known(table, last - RESUME_TABLE_EVICTED, "", "!");
+	for (unsigned int i = 0; i < 1000; i++) {
+		const struct resume_version *version;
+		char key[SHA256_HEX_SIZE];
+
+		put(table, 1, last + i, "", "a");
+		key_of(last + i, key);
+		good += resume_may_begin(resume_table_find(table, key, &version), 0) == 0;
+	}
+	assert_in_range(good, 900, 1000);
+	resume_table_free(table);
 }
 
 static void finds_what_was_put(void **state)
@@ -98,16 +176,32 @@ static void one_key_is_one_end_of_one_text(void **state)
 	put(table, 1, 1, "v", "one");
 	put(table, 2, 1, "v", "one");
 	known(table, 1, "v", "one");
-	put(table, 1, 1, "w", "eno");
-	known(table, 1, "w", "eno");
+	/* Another version that ends in the same. */
 	put(table, 1, 1, "w", "one");
+	known(table, 1, "w", "one");
+	put(table, 1, 1, "w", "eno");
 	known(table, 1, "w", "!");
 	/* For good: both may still come back. */
-	put(table, 1, 1, "w", "eno");
+	put(table, 1, 1, "w", "one");
 	known(table, 1, "w", "!");
+	put(table, 1, 2, "v", "one");
+	put(table, 1, 2, "w", "eno");
+	known(table, 2, "w", "!");
+	put(table, 1, 2, "v", "one");
+	known(table, 2, "v", "!");
+	assert_int_equal(resume_table_count(table), 2);
+	resume_table_free(table);
+}
+
+static void one_key_is_read_in_one_way(void **state)
+{
+	const struct resume_version events = {.validator = "v", .media = MEDIA_SSE};
+	struct resume_table *table = make();
+
+	(void)state;
+	put_version(table, 1, 1, &events, "one");
 	put(table, 1, 1, "v", "one");
-	known(table, 1, "v", "one");
-	assert_int_equal(resume_table_count(table), 1);
+	known(table, 1, "v", "!");
 	resume_table_free(table);
 }
 
@@ -153,7 +247,8 @@ static void bytes_are_bounded(void **state)
 	for (unsigned int i = 0; i < 200; i++) {
 		text[0] = (char)('a' + i % 26);
 		put(table, 2, 10 + i, "", text);
-		assert_true(resume_table_memory(table) < RESUME_TABLE_BYTES + (16u << 10));
+		assert_true(resume_table_memory(table) <
+			    RESUME_TABLE_BYTES + RESUME_TABLE_BITS + (16u << 10));
 	}
 	known(table, 1, "", "small");
 	known(table, 10, "", NULL);
@@ -161,11 +256,12 @@ static void bytes_are_bounded(void **state)
 	resume_table_free(table);
 }
 
-/* What alone is too large is not known, nor is what it would have replaced. */
+/* What alone is too large is not known, and spoils what is. */
 static void too_large(void **state)
 {
 	struct resume_table *table = make();
 	static char text[RESUME_TABLE_BYTES + 1];
+	const struct resume_version version = version_of("w");
 	struct resume *resume;
 	char key[SHA256_HEX_SIZE];
 
@@ -175,8 +271,11 @@ static void too_large(void **state)
 	put(table, 1, 2, "", "small");
 	resume = resume_of(text);
 	key_of(1, key);
-	assert_int_equal(resume_table_put(table, 1, key, "w", resume), -E2BIG);
-	known(table, 1, "", NULL);
+	assert_int_equal(resume_table_put(table, 1, key, &version, resume), 0);
+	known(table, 1, "w", "!");
+	key_of(3, key);
+	assert_int_equal(resume_table_put(table, 1, key, &version, resume), -E2BIG);
+	known(table, 3, "", NULL);
 	known(table, 2, "", "small");
 	resume_free(resume);
 	resume_table_free(table);
@@ -184,7 +283,8 @@ static void too_large(void **state)
 
 static void without_memory(void **state)
 {
-	struct resume *resume = resume_of("text"), *other = resume_of("more");
+	struct resume *resume = resume_of("text"), *other = resume_of("text");
+	const struct resume_version version = version_of("v");
 	char key[SHA256_HEX_SIZE];
 	bool failed = true;
 
@@ -196,8 +296,8 @@ static void without_memory(void **state)
 
 		allocation_fail_at(n);
 		r = resume_table_new(&table);
-		r = r ? r : resume_table_put(table, 1, key, "", resume);
-		r = r ? r : resume_table_put(table, 2, key, "v", other);
+		r = r ? r : resume_table_put(table, 1, key, &version, resume);
+		r = r ? r : resume_table_put(table, 2, key, &version, other);
 		(void)allocation_failed();
 		failed = r == -ENOMEM;
 		assert_true(!r || failed);
@@ -212,8 +312,12 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_tell_their_parts_apart),
+		cmocka_unit_test(an_evicted_key_is_spoiled),
+		cmocka_unit_test(evicted_keys_are_remembered_long),
 		cmocka_unit_test(finds_what_was_put),
 		cmocka_unit_test(one_key_is_one_end_of_one_text),
+		cmocka_unit_test(one_key_is_read_in_one_way),
 		cmocka_unit_test(an_owner_evicts_itself),
 		cmocka_unit_test(bytes_are_bounded),
 		cmocka_unit_test(too_large),

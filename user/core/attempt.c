@@ -35,11 +35,11 @@ struct attempt {
 	size_t path_len, query_len;
 	struct resume *resume;	    /* over all attempts; NULL: none is recorded */
 	char from[SHA256_HEX_SIZE]; /* key of what it goes on from, or "" */
-	char from_validator[RESUME_VALIDATOR_MAX + 1];
+	struct resume_version from_version;
 	uint32_t keep;
 	uint64_t start; /* of the track */
 	bool recorded;	/* the answer is */
-	char validator[RESUME_VALIDATOR_MAX + 1];
+	struct resume_version version;
 	uint64_t body_start, body_end; /* of the answer in its representation */
 	/* Delivered. */
 	uint64_t runes, counted, body, sequence;
@@ -116,57 +116,27 @@ uint64_t attempt_start(const struct attempt *attempt)
 	return attempt->start;
 }
 
-/* Each part with its length in front, so that no two lists of parts are the same bytes. */
-static int add_part(struct sha256 *sha256, const void *part, size_t len)
-{
-	uint64_t length = len;
-	int r = sha256_update(sha256, &length, sizeof(length));
-
-	return r || !len ? r : sha256_update(sha256, part, len);
-}
-
-static int add_origin(struct sha256 *sha256, const struct attempt *attempt,
-		      const struct resume_scope *scope)
-{
-	const struct resume_request *request = &attempt->request;
-	int r = add_part(sha256, request->host, request->host_len);
-
-	return r ? r : add_part(sha256, scope->peer, request->host_len ? 0 : scope->peer_len);
-}
-
-static int add_target(struct sha256 *sha256, const struct attempt *attempt, enum resume_kind kind)
-{
-	size_t query = kind == RESUME_RANGE ? attempt->query_len : 0;
-	int r = 0;
-
-	/* The id of a response is found by whatever path. */
-	if (kind == RESUME_AFTER)
-		return 0;
-	r = add_part(sha256, attempt->target, attempt->path_len);
-	return r ? r : add_part(sha256, attempt->target + attempt->path_len, query);
-}
-
 static int make_key(const struct attempt *attempt, const struct resume_scope *scope,
 		    enum resume_kind kind, const struct resume_id *id, uint64_t number,
 		    char ret_key[static SHA256_HEX_SIZE])
 {
-	cleanup(sha256_done) struct sha256 sha256 = {0};
+	const struct resume_request *request = &attempt->request;
 	const uint8_t kind_byte = (uint8_t)kind;
-	int r = sha256_init(&sha256);
+	const struct resume_key_part parts[] = {
+		{scope->policy, strlen(scope->policy)},
+		{&kind_byte, 1},
+		/* I6 */
+		{request->host, request->host_len},
+		{scope->peer, scope->peer_len},
+		/* The id of a response is found by whatever path. */
+		{attempt->target, kind == RESUME_AFTER ? 0 : attempt->path_len},
+		{attempt->target + attempt->path_len,
+		 kind == RESUME_AFTER ? 0 : attempt->query_len},
+		{id->text, id->len},
+		{&number, sizeof(number)},
+	};
 
-	if (!r)
-		r = add_part(&sha256, scope->policy, strlen(scope->policy));
-	if (!r)
-		r = add_part(&sha256, &kind_byte, 1);
-	if (!r)
-		r = add_origin(&sha256, attempt, scope);
-	if (!r)
-		r = add_target(&sha256, attempt, kind);
-	if (!r)
-		r = add_part(&sha256, id->text, id->len);
-	if (!r)
-		r = add_part(&sha256, &number, sizeof(number));
-	return r ? r : sha256_hex(&sha256, ret_key);
+	return resume_key(parts, ARRAY_SIZE(parts), ret_key);
 }
 
 static int keep_target(struct attempt *attempt, struct http1_slice target)
@@ -226,24 +196,23 @@ static int key_of_request(struct attempt *attempt, const struct resume_scope *sc
 static int go_on(struct attempt *attempt, const struct resume_scope *scope)
 {
 	const struct resume_request *request = &attempt->request;
+	const struct resume_version *version;
 	const struct resume *earlier;
-	const char *validator;
 	int r = request->long_host ? -EPERM : key_of_request(attempt, scope);
 
 	if (r)
 		return r;
-	earlier = resume_table_find(scope->table, attempt->from, &validator);
+	earlier = resume_table_find(scope->table, attempt->from, &version);
 	if (!earlier || resume_may_begin(earlier, resume_offset(earlier)))
 		return -EPERM;
 	if (request->kind == RESUME_RANGE && request->has_condition &&
-	    strcmp(request->condition, validator) != 0)
+	    strcmp(request->condition, version->validator) != 0)
 		return -EPERM;
 	r = resume_copy(earlier, &attempt->resume);
 	if (r)
 		return r;
 	attempt->start = attempt->runes = attempt->counted = resume_offset(earlier);
-	(void)stpcpy(attempt->from_validator, validator);
-	(void)stpcpy(attempt->validator, validator);
+	attempt->from_version = attempt->version = *version;
 	return 0;
 }
 
@@ -261,7 +230,14 @@ int attempt_begin(struct attempt *attempt, const struct resume_scope *scope,
 
 struct resume_answer *attempt_new_answer(struct attempt *attempt)
 {
-	attempt->answer = (struct resume_answer){.length = UINT64_MAX};
+	/* Some clients believe what an interim one says of the part. */
+	bool has_range = attempt->answer.has_range;
+
+	attempt->answer = (struct resume_answer){
+		.has_range = has_range,
+		.bad_range = has_range,
+		.length = UINT64_MAX,
+	};
 	return &attempt->answer;
 }
 
@@ -288,30 +264,62 @@ static bool is_due(const struct attempt *attempt, const struct attempt_head *hea
 		return true;
 	/* Where it does not say, the request made it so (RFC 9110 15.3.7). */
 	return !head->coded &&
-	       (answer->validator[0] ? !strcmp(answer->validator, attempt->validator)
+	       (answer->validator[0] ? !strcmp(answer->validator, attempt->version.validator)
 				     : request->has_condition);
+}
+
+static bool succeeds(const struct attempt_head *head)
+{
+	return head->status / 100 == 2;
+}
+
+/* I5 */
+static int answer_rest(struct attempt *attempt, const struct attempt_head *head)
+{
+	const struct resume_answer *answer = &attempt->answer;
+
+	if (head->status == 206 && is_due(attempt, head) && head->media == attempt->version.media) {
+		attempt->recorded = true;
+		attempt->body_start = answer->from;
+		attempt->body_end = answer->length;
+		return 0;
+	}
+	if (answer->has_range)
+		return head->status == 416 && answer->unsatisfied ? 0 : -EPERM;
+	return succeeds(head) ? -EPERM : 0;
+}
+
+/* The whole of it, a part from its beginning, or the events behind one. */
+static int answer_whole(struct attempt *attempt, const struct attempt_head *head)
+{
+	const struct resume_answer *answer = &attempt->answer;
+	bool part = head->status == 206 || (answer->in_bytes && head->status != 416);
+
+	if (part && !is_due(attempt, head))
+		return -EPERM;
+	attempt->recorded = succeeds(head);
+	if (!attempt->recorded)
+		return 0;
+	if (attempt->from[0] && head->media != attempt->version.media)
+		return -EPERM;
+	attempt->version.media = head->media;
+	(void)stpcpy(attempt->version.validator, head->coded ? "" : answer->validator);
+	attempt->body_start = 0;
+	attempt->body_end = part ? answer->length : head->length;
+	return 0;
 }
 
 int attempt_answer(struct attempt *attempt, const struct resume_scope *scope,
 		   const struct attempt_head *head)
 {
-	const struct resume_answer *answer = &attempt->answer;
-	bool part = head->status == 206 || (answer->has_range && head->status != 416);
-	bool goes_on = part && attempt->request.kind == RESUME_RANGE;
-	int r = 0;
+	bool rest = attempt->request.kind == RESUME_RANGE;
+	bool anew = rest && head->status == 200 && !attempt->answer.has_range;
+	int r = anew ? begin_anew(attempt, scope) : 0;
 
-	if (part && !is_due(attempt, head))
-		return -EPERM;
-	attempt->recorded = part || head->status == 200;
-	if (!attempt->recorded)
-		return 0;
-	if (!part && attempt->request.kind == RESUME_RANGE)
-		r = begin_anew(attempt, scope);
-	if (!goes_on)
-		(void)stpcpy(attempt->validator, head->coded ? "" : answer->validator);
-	attempt->body_start = part ? answer->from : 0;
-	attempt->body_end = part ? answer->length : head->length;
-	return r;
+	attempt->recorded = false;
+	if (r || !head->body)
+		return r;
+	return rest && !anew ? answer_rest(attempt, head) : answer_whole(attempt, head);
 }
 
 bool attempt_is_recorded(const struct attempt *attempt)
@@ -336,6 +344,27 @@ static void lose(struct attempt *attempt)
 	attempt->recorded = false;
 }
 
+/* More of the channel that was shown last, in the same unit. False: it is not. */
+static bool show_more(struct attempt *attempt, const char *channel, const uint8_t *text, size_t len)
+{
+	struct shown last;
+	uint8_t *at;
+
+	if (!attempt->text_count)
+		return false;
+	at = front(&attempt->texts) + attempt->texts.len - sizeof(last);
+	memcpy(&last, at, sizeof(last));
+	if (last.channel != channel)
+		return false;
+	if (push(&attempt->bytes, text, len)) {
+		lose(attempt);
+		return true;
+	}
+	last.len += len;
+	memcpy(at, &last, sizeof(last));
+	return true;
+}
+
 static void show(struct attempt *attempt, const struct shown *shown, const uint8_t *text)
 {
 	if (push(&attempt->texts, shown, sizeof(*shown)) ||
@@ -355,8 +384,10 @@ void attempt_text(struct attempt *attempt, const char *channel, const uint8_t *t
 	/* Units leave whole: no more of a piece than the tail will ever be asked for. */
 	if (kept > UTF8_MAX * (size_t)attempt->keep)
 		kept = resume_tail_length(text, len, attempt->keep);
-	show(attempt, &(struct shown){.channel = channel, .len = kept, .begins = begins},
-	     text + len - kept);
+	/* Escapes come one by one: an entry for each would take many times what they spell. */
+	if (begins || !show_more(attempt, channel, text + len - kept, kept))
+		show(attempt, &(struct shown){.channel = channel, .len = kept, .begins = begins},
+		     text + len - kept);
 }
 
 void attempt_unit(struct attempt *attempt, uint64_t end, uint64_t rune_end, uint64_t body)
@@ -430,13 +461,14 @@ void attempt_released(struct attempt *attempt, uint64_t released)
 static void put(const struct attempt *attempt, const struct resume_scope *scope,
 		enum resume_kind kind, const struct resume_id *id, uint64_t number)
 {
-	const char *validator = kind == RESUME_RANGE ? attempt->validator : "";
+	struct resume_version version = {.media = attempt->version.media};
 	char key[SHA256_HEX_SIZE];
 
+	if (kind == RESUME_RANGE)
+		version = attempt->version;
 	/* What cannot be put is not known. */
 	if (!make_key(attempt, scope, kind, id, number, key))
-		(void)!resume_table_put(scope->table, scope->owner, key, validator,
-					attempt->resume);
+		(void)!resume_table_put(scope->table, scope->owner, key, &version, attempt->resume);
 }
 
 static bool is_spoiled(const struct attempt *attempt)
@@ -457,10 +489,10 @@ void attempt_keep(struct attempt *attempt, const struct resume_scope *scope, uin
 	attempt->counted = attempt->runes;
 	if (attempt->from[0] && is_spoiled(attempt))
 		(void)!resume_table_put(scope->table, scope->owner, attempt->from,
-					attempt->from_validator, attempt->resume);
+					&attempt->from_version, attempt->resume);
 	if (attempt->request.long_host)
 		return;
-	if (attempt->validator[0] && attempt->body && next != attempt->body_end)
+	if (attempt->version.validator[0] && attempt->body && next != attempt->body_end)
 		put(attempt, scope, RESUME_RANGE, &none, next);
 	if (attempt->event.len)
 		put(attempt, scope, RESUME_EVENT, &attempt->event, 0);

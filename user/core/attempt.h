@@ -5,9 +5,9 @@
  * text that was shown to the tasks until its unit is released, hands it then to the resume,
  * and at the end puts that into the table under what a client can name to go on from there:
  *  - the next byte of the body, where the answer has a validator and no coding, by the same
- *    origin, path and query;
- *  - the id of the last event that was released, by the same origin and path;
- *  - the number of that event, by the same origin and the id of its response.
+ *    peer, host, path and query;
+ *  - the id of the last event that was released, by the same peer, host, path and query;
+ *  - the number of that event, by the same peer and host and the id of its response.
  * Every end of an attempt stays known, so that a client which did not get all that was released
  * to it may go on from where an earlier attempt ended, but from no place between.
  *
@@ -16,10 +16,24 @@
  *      place is a part of the key, and any other is not known.
  *  I2. Without memory, or past a bound, nothing is kept, and the resume is spoiled.
  *  I3. What spoils an attempt spoils the one that it went on from.
- *  I4. An answer that begins anew, though the rest was asked for, is a first attempt.
+ *  I4. An answer that begins anew, though the rest was asked for, is a first attempt: a 200 that
+ *      says of no part that it is it.
+ *  I5. Any other success with a body, in answer to who asked for the rest of bytes, is refused
+ *      unless it is the part that was asked for, of the same validator. What goes on behind an
+ *      event is any success. Both are read as what they go on from was.
+ *  I6. Whose attempts they are is told by the peer's address as well as by Host, which is for the
+ *      client to choose. Who is answered by another address of a server goes on from nothing.
  *
- * What is not seen: a literal of JSON within a text that is cut by the retry boundary
- * (extract_literals.h) is read as text alone.
+ * What stays open:
+ *  - a literal of JSON within a text that is cut by the retry boundary (extract_literals.h) is
+ *    read as text alone;
+ *  - a text that ends with its unit goes on from nothing, as it would within one response;
+ *  - a client that drops from an answer that begins anew as many bytes as it has already, and puts
+ *    the rest behind them, is trusted to have had the same bytes;
+ *  - under deferred, what an attempt that is still under way has delivered uncleared is not known
+ *    before it ends: another text under the same place is taken for it until then;
+ *  - the body of an answer that is no success is no part of what was asked for, whatever a client
+ *    makes of it.
  */
 #ifndef SLUICE_CORE_ATTEMPT_H
 #define SLUICE_CORE_ATTEMPT_H
@@ -38,7 +52,7 @@ struct resume_scope {
 	struct resume_table *table; /* NULL: nobody looks for resumes */
 	uint64_t owner;		    /* of the table's entries */
 	const char *policy;	    /* SHA-256 of its name and text, in hex */
-	const void *peer;	    /* the origin where the request names none */
+	const void *peer;	    /* the address that is asked */
 	size_t peer_len;
 	uint32_t keep; /* coverage_tail() of the response's tasks */
 };
@@ -66,10 +80,12 @@ uint64_t attempt_start(const struct attempt *attempt);
 struct resume_answer *attempt_new_answer(struct attempt *attempt);
 struct attempt_head {
 	uint16_t status;
+	bool body;	 /* it has one */
 	bool coded;	 /* its bytes are not those of the text */
 	uint64_t length; /* of its body; UINT64_MAX: not said */
+	enum media_class media;
 };
-/* Its head is whole, and it is no interim one. -EPERM: a part that was not asked for. -ENOMEM. */
+/* Its head is whole, and it is no interim one. -EPERM: I5. -ENOMEM. */
 int attempt_answer(struct attempt *attempt, const struct resume_scope *scope,
 		   const struct attempt_head *head) must_check;
 /* Does the text of its answer go on from another, or may another go on from it? */

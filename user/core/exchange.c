@@ -442,10 +442,12 @@ bool exchanges_state(const struct exchanges *x, struct session_state *ret_state)
 	return true;
 }
 
-size_t exchanges_memory(const struct exchanges *x)
+size_t exchanges_memory(const struct exchanges *x, enum session_track track)
 {
-	size_t bytes = sizeof(*x) + x->capacity * sizeof(*x->ring);
+	size_t bytes = 0;
 
+	if (track == SESSION_REQUEST)
+		return sizeof(*x) + x->capacity * sizeof(*x->ring);
 	for (size_t i = 0; i < x->count; i++)
 		bytes += at(x, i)->attempt ? attempt_memory(at(x, i)->attempt) : 0;
 	return bytes;

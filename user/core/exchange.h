@@ -165,6 +165,10 @@ const struct session *exchanges_session(const struct exchanges *exchanges, uint6
 /* The state of the oldest open session, else of the last that ended. False: there was none. */
 bool exchanges_state(const struct exchanges *exchanges, struct session_state *ret_state);
 
-size_t exchanges_memory(const struct exchanges *exchanges);
+/*
+ * Bytes that count with the flow of that track: what is kept of a response for the sake of a
+ * retry grows with that flow.
+ */
+size_t exchanges_memory(const struct exchanges *exchanges, enum session_track track);
 
 #endif

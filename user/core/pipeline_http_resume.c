@@ -69,8 +69,10 @@ static enum fault judge_answer(struct pipeline *p)
 	const struct http1_head *head = &http->frame.head;
 	const struct attempt_head answer = {
 		.status = head->status,
+		.body = head->body != HTTP1_NO_BODY,
 		.coded = head->coding != CODING_IDENTITY,
 		.length = head->body == HTTP1_LENGTH ? head->length : UINT64_MAX,
+		.media = head->media,
 	};
 	int r = attempt_answer(http->attempt, exchanges_resumes(http->exchanges), &answer);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unicode/uchar.h>
+#include <unicode/unorm2.h>
 
 #include "core/utf8.h"
 
@@ -20,6 +21,9 @@ struct resume {
 	uint64_t offset;
 	struct tail *tails; /* in the order in which their channels came */
 	size_t count;
+	size_t last;	 /* of these, the one that came last */
+	uint8_t *before; /* U6 */
+	size_t before_len;
 };
 
 int resume_new(uint32_t keep, struct resume **ret_resume)
@@ -42,21 +46,27 @@ void resume_free(struct resume *resume)
 		free(resume->tails[i].text);
 	}
 	free(resume->tails);
+	free(resume->before);
 	free(resume);
 }
 
-/* Does a rune stay one of its own, whatever folds it? U5. */
-static bool is_counted(const uint8_t *at)
+/* Does a rune stay one of its own, whatever folds it? U5. What is cut off is none that does not. */
+static bool is_counted(const uint8_t *at, size_t left)
 {
 	unsigned int len = utf8_length(at[0]);
+	UErrorCode error = U_ZERO_ERROR;
+	const UNormalizer2 *nfkc;
 	UChar32 rune = at[0];
 
-	if (len == 1)
+	if (len < 2 || len > left)
 		return true;
 	rune &= 0x7f >> len;
 	for (unsigned int i = 1; i < len; i++)
 		rune = rune << 6 | (at[i] & 0x3f);
-	return !u_hasBinaryProperty(rune, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) &&
+	nfkc = unorm2_getNFKCInstance(&error);
+	/* What composes with what stands before it, in whatever form, is no rune of its own. */
+	return U_SUCCESS(error) && unorm2_hasBoundaryBefore(nfkc, rune) &&
+	       !u_hasBinaryProperty(rune, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) &&
 	       u_charType(rune) != U_NON_SPACING_MARK &&
 	       u_getIntPropertyValue(rune, UCHAR_NFC_QUICK_CHECK) == 1;
 }
@@ -68,7 +78,7 @@ size_t resume_tail_length(const uint8_t *text, size_t len, uint32_t keep)
 	for (uint32_t runes = 0; at && runes < keep;) {
 		while (--at && (text[at] & 0xc0) == 0x80)
 			;
-		runes += is_counted(text + at);
+		runes += is_counted(text + at, len - at);
 	}
 	return len - at;
 }
@@ -81,9 +91,27 @@ static struct tail *find(const struct resume *resume, const char *channel)
 	return NULL;
 }
 
+/* U6 */
+static int begin(const struct resume *resume, const char *channel, struct tail *ret_tail)
+{
+	size_t len = resume->before_len;
+	struct tail tail = {strdup(channel), len ? malloc(len) : NULL, len, len};
+
+	if (!tail.channel || (len && !tail.text)) {
+		free(tail.channel);
+		free(tail.text);
+		return -ENOMEM;
+	}
+	if (len)
+		memcpy(tail.text, resume->before, len);
+	*ret_tail = tail;
+	return 0;
+}
+
 static int add(struct resume *resume, const char *channel, struct tail **ret_tail)
 {
 	struct tail *grown;
+	int r;
 
 	if (resume->count == RESUME_CHANNELS_MAX)
 		return -E2BIG;
@@ -91,9 +119,9 @@ static int add(struct resume *resume, const char *channel, struct tail **ret_tai
 	if (!grown)
 		return -ENOMEM;
 	resume->tails = grown;
-	grown[resume->count] = (struct tail){.channel = strdup(channel)};
-	if (!grown[resume->count].channel)
-		return -ENOMEM;
+	r = begin(resume, channel, &grown[resume->count]);
+	if (r)
+		return r;
 	*ret_tail = &grown[resume->count++];
 	return 0;
 }
@@ -150,6 +178,7 @@ static int append(struct resume *resume, const char *channel, const uint8_t *tex
 	if (kept)
 		memcpy(tail->text + tail->len, text + len - kept, kept);
 	tail->len += kept;
+	resume->last = (size_t)(tail - resume->tails);
 	return 0;
 }
 
@@ -181,7 +210,7 @@ void resume_spoil(struct resume *resume)
 void resume_attempt(struct resume *resume, uint64_t cleared, uint64_t delivered)
 {
 	resume->spoiled |= delivered > cleared;
-	resume->offset += delivered;
+	resume->spoiled |= __builtin_add_overflow(resume->offset, delivered, &resume->offset);
 }
 
 uint64_t resume_offset(const struct resume *resume)
@@ -210,7 +239,15 @@ size_t resume_tail(const struct resume *resume, const char *channel, const uint8
 {
 	const struct tail *tail = find(resume, channel);
 
-	return tail ? tail_of(resume, tail, ret_text) : 0;
+	if (tail)
+		return tail_of(resume, tail, ret_text);
+	*ret_text = resume->before;
+	return resume->before_len;
+}
+
+static size_t last_of(const struct resume *resume, const uint8_t **ret_text)
+{
+	return resume->count ? tail_of(resume, &resume->tails[resume->last], ret_text) : 0;
 }
 
 int resume_tails(const struct resume *resume,
@@ -228,6 +265,24 @@ int resume_tails(const struct resume *resume,
 	return 0;
 }
 
+/* U6 */
+static int copy_last(const struct resume *resume, struct resume *copy)
+{
+	const uint8_t *text;
+	size_t len = last_of(resume, &text);
+	const struct tail *last = len ? find(copy, resume->tails[resume->last].channel) : NULL;
+
+	if (!last)
+		return 0;
+	copy->before = malloc(len);
+	if (!copy->before)
+		return -ENOMEM;
+	memcpy(copy->before, text, len);
+	copy->before_len = len;
+	copy->last = (size_t)(last - copy->tails);
+	return 0;
+}
+
 static int copy_tail(void *context, const char *channel, const uint8_t *text, size_t len)
 {
 	return append(context, channel, text, len);
@@ -240,6 +295,8 @@ int resume_copy(const struct resume *resume, struct resume **ret_copy)
 
 	if (!r)
 		r = resume_tails(resume, copy_tail, copy);
+	if (!r)
+		r = copy_last(resume, copy);
 	if (r)
 		return r;
 	copy->offset = resume->offset;
@@ -257,16 +314,25 @@ static int compare_tail(void *context, const char *channel, const uint8_t *text,
 	return !tail || tail_of(other, tail, &theirs) != len || memcmp(theirs, text, len) != 0;
 }
 
+static bool same_last(const struct resume *a, const struct resume *b)
+{
+	const uint8_t *ours, *theirs;
+	size_t len = last_of(a, &ours);
+
+	return last_of(b, &theirs) == len && (!len || memcmp(ours, theirs, len) == 0);
+}
+
 bool resume_same(const struct resume *a, const struct resume *b)
 {
-	return a->keep == b->keep && a->spoiled == b->spoiled &&
+	return a->keep == b->keep && a->spoiled == b->spoiled && same_last(a, b) &&
 	       !resume_tails(a, compare_tail, (void *)b) &&
 	       !resume_tails(b, compare_tail, (void *)a);
 }
 
 size_t resume_memory(const struct resume *resume)
 {
-	size_t bytes = sizeof(*resume) + resume->count * sizeof(*resume->tails);
+	size_t bytes =
+		sizeof(*resume) + resume->count * sizeof(*resume->tails) + resume->before_len;
 
 	for (size_t i = 0; i < resume->count; i++)
 		bytes += strlen(resume->tails[i].channel) + 1 + resume->tails[i].capacity;

@@ -14,6 +14,9 @@
  *      cleared and never left.
  *  U5. Runes that folding may drop, or compose with those before them, are kept beside those
  *      that are counted: they take none of a term's places.
+ *  U6. A channel that comes first in a later attempt goes on from the text that was delivered
+ *      last before that, of whatever channel: another form of the same events, or the next of
+ *      its parts, names it otherwise.
  *
  * Units: runes; text is well-formed UTF-8.
  */
@@ -37,7 +40,7 @@ struct resume;
 int resume_new(uint32_t keep, struct resume **ret_resume) must_check;
 void resume_free(struct resume *resume);
 DEFINE_CLEANUP(struct resume *, resume_free)
-/* -ENOMEM. */
+/* For an attempt that goes on from it (U6), or to keep it. -ENOMEM. */
 int resume_copy(const struct resume *resume, struct resume **ret_copy) must_check;
 /* Do both end in the same text, however much came before it? */
 bool resume_same(const struct resume *a, const struct resume *b);
@@ -62,14 +65,17 @@ uint64_t resume_offset(const struct resume *resume);
 /* May an attempt begin at that offset? -EPERM: spoiled. -ERANGE: delivered ends elsewhere (U4). */
 int resume_may_begin(const struct resume *resume, uint64_t start) must_check;
 
-/* The tail of a channel, valid until the next call that changes it; 0: it has none. */
+/*
+ * The tail of a channel, or what one that is not known goes on from (U6), valid until the next
+ * call that changes it; 0: there is none.
+ */
 size_t resume_tail(const struct resume *resume, const char *channel, const uint8_t **ret_text);
 /* Calls each for the tail of every channel that has one, until it returns other than 0. */
 int resume_tails(const struct resume *resume,
 		 int (*each)(void *context, const char *channel, const uint8_t *text, size_t len),
 		 void *context) must_check;
 
-/* Bytes at the end of well-formed text that hold so many counted runes, or all (U5). */
+/* Bytes at the end of a text that hold so many counted runes, or all (U5). */
 size_t resume_tail_length(const uint8_t *text, size_t len, uint32_t keep);
 
 size_t resume_memory(const struct resume *resume);

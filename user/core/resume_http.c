@@ -5,8 +5,8 @@
 
 #include "core/percent.h"
 
-/* Of a name or a value of the query, decoded; what is longer is none that counts. */
-#define QUERY_MAX 64u
+/* Of a name or a value of the query, decoded; what is longer is neither number nor cursor. */
+#define QUERY_MAX 255u
 
 /* The digits at the front are a number of 64 bits, and are dropped. */
 static bool take_number(struct http1_slice *text, uint64_t *ret_number)
@@ -106,17 +106,19 @@ static void on_upload_offset(struct resume_request *request, struct http1_slice 
 	request->upload_refused |= !take_number(&value, &from) || value.len || from > 0;
 }
 
+static uint8_t lower(uint8_t byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
+}
+
 static void on_host(struct resume_request *request, struct http1_slice value)
 {
 	request->long_host = value.len > RESUME_HOST_MAX;
 	request->host_len = 0;
 	if (request->long_host)
 		return;
-	for (size_t i = 0; i < value.len; i++) {
-		uint8_t byte = value.at[i];
-
-		request->host[i] = byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
-	}
+	for (size_t i = 0; i < value.len; i++)
+		request->host[i] = lower(value.at[i]);
 	request->host_len = (uint16_t)value.len;
 }
 
@@ -133,15 +135,27 @@ static const struct {
 	{"upload-offset", on_upload_offset},
 };
 
+/* Are they one to who writes '_' for what is neither a letter nor a digit? */
+static bool looks_like(struct http1_slice name, const char *field)
+{
+	size_t len = strlen(field);
+	bool same = name.len == len;
+
+	for (size_t i = 0; i < len && same; i++)
+		same = lower(name.at[i]) == (uint8_t)field[i] ||
+		       (name.at[i] == '_' && field[i] == '-');
+	return same;
+}
+
 void resume_request_field(struct resume_request *request, struct http1_slice line)
 {
 	struct http1_slice value = line, name = http1_until(&value, ':');
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (http1_equal(name, fields[i].name)) {
+		if (http1_equal(name, fields[i].name))
 			fields[i].apply(request, http1_trim(value));
-			return;
-		}
+		else if (looks_like(name, fields[i].name))
+			request->refused = request->upload_refused = true;
 	}
 }
 
@@ -163,7 +177,7 @@ void resume_split_target(struct http1_slice target, struct http1_slice *ret_path
 	*ret_query = rest;
 }
 
-/* Decoded into a buffer; what has no room is not what anyone looks for. */
+/* Decoded into a buffer; what has no room is empty. */
 static struct http1_slice decode(struct http1_slice text, uint8_t room[QUERY_MAX + 3])
 {
 	struct percent percent = {.plus = true};
@@ -173,18 +187,14 @@ static struct http1_slice decode(struct http1_slice text, uint8_t room[QUERY_MAX
 	return (struct http1_slice){room, used < text.len ? 0 : len};
 }
 
-/* Do only some readers see a number in it: of another sign, with blanks, in parts? */
-static bool is_doubtful(struct http1_slice value)
+/* No reader sees a number in what begins with a letter, and is ASCII without blanks. */
+static bool is_cursor(struct http1_slice value)
 {
-	bool digit = false;
+	bool word = value.len && lower(value.at[0]) >= 'a' && lower(value.at[0]) <= 'z';
 
-	for (size_t i = 0; i < value.len; i++) {
-		digit |= http1_sets[value.at[i]] & HTTP1_DIGIT;
-		if (!(http1_sets[value.at[i]] & HTTP1_DIGIT) &&
-		    !strchr(" \t\r\n+-_.,", value.at[i]))
-			return false;
-	}
-	return digit;
+	for (size_t i = 0; i < value.len && word; i++)
+		word = value.at[i] > ' ' && value.at[i] < 0x7f;
+	return word;
 }
 
 static void on_after(struct resume_request *request, struct http1_slice value)
@@ -195,7 +205,36 @@ static void on_after(struct resume_request *request, struct http1_slice value)
 	if (take_number(&rest, &from) && !rest.len)
 		set_kind(request, RESUME_AFTER, from);
 	else
-		request->refused |= is_doubtful(value);
+		request->refused |= !is_cursor(value);
+}
+
+/*
+ * Is that name, in lower case and without what divides its words, anywhere in the text? Its
+ * first letter does not come again in it, so that no search goes back.
+ */
+static bool holds(struct http1_slice text, const char *name)
+{
+	struct percent percent = {.plus = true};
+	size_t used, matched = 0;
+
+	while (text.len) {
+		uint8_t room[64];
+		size_t len = percent_decode(&percent, text.at, text.len, room, sizeof(room), &used);
+
+		http1_drop(&text, used);
+		for (size_t i = 0; i < len; i++) {
+			uint8_t byte = lower(room[i]);
+
+			if (byte == '_' || byte == '-')
+				continue;
+			if (byte != (uint8_t)name[matched])
+				matched = 0;
+			matched += byte == (uint8_t)name[matched];
+			if (!name[matched])
+				return true;
+		}
+	}
+	return false;
 }
 
 void resume_request_target(struct resume_request *request, struct http1_slice target)
@@ -205,15 +244,16 @@ void resume_request_target(struct resume_request *request, struct http1_slice ta
 
 	resume_split_target(target, &path, &query);
 	while (query.at) {
-		struct http1_slice value = http1_until(&query, '&'), key = http1_until(&value, '=');
+		struct http1_slice part = http1_until(&query, '&'), value = part;
+		struct http1_slice key = http1_until(&value, '=');
 		uint8_t room[QUERY_MAX + 3];
 
 		key = decode(key, room);
-		if (key.len != sizeof(name) - 1 || memcmp(key.at, name, key.len) != 0)
-			continue;
-		if (value.len > QUERY_MAX)
-			continue;
-		on_after(request, decode(value, room));
+		if (key.len == sizeof(name) - 1 && memcmp(key.at, name, key.len) == 0) {
+			on_after(request, decode(value, room));
+			part = value;
+		}
+		request->refused |= holds(part, "startingafter") || holds(part, "lasteventid");
 	}
 }
 
@@ -222,10 +262,15 @@ static void on_answer_range(struct resume_answer *answer, struct http1_slice val
 {
 	struct http1_slice unit = http1_until(&value, ' ');
 
-	answer->bad_range |= answer->has_range;
-	if (!http1_equal(unit, "bytes"))
-		return;
+	struct http1_slice none = http1_trim(value);
+	bool in_bytes = http1_equal(unit, "bytes");
+	uint64_t length;
+
+	answer->bad_range |= answer->has_range || !in_bytes;
+	answer->unsatisfied = !answer->bad_range && takes(&none, '*') && takes(&none, '/') &&
+			      take_number(&none, &length) && !none.len;
 	answer->has_range = true;
+	answer->in_bytes |= in_bytes;
 	value = http1_trim(value);
 	answer->length = UINT64_MAX;
 	if (!take_number(&value, &answer->from) || !takes(&value, '-') ||

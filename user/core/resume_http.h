@@ -9,16 +9,22 @@
  *    another place for each reader. Request-Range, which some servers read alike, is refused;
  *  - Last-Event-ID (WHATWG HTML 9.2.4), unless it is empty;
  *  - `starting_after` in the query with a decimal number, that of the last event which came
- *    (OpenAI Responses: GET /v1/responses/ID?stream=true&starting_after=N). With anything else
- *    it is a cursor of a list, whose pages are responses of their own; what only some readers
- *    take for a number is refused.
- * Two of these at once are refused. A request goes on behind a body that was broken off by
+ *    (OpenAI Responses: GET /v1/responses/ID?stream=true&starting_after=N). With a word, which
+ *    begins with a letter, it is a cursor of a list, whose pages are responses of their own.
+ *    What is neither, and may be a number to some, is refused.
+ * Two of these at once are refused. So is what only some servers read as one of these: a field
+ * with '_' for '-' (RFC 3875 4.1.18 makes them one), and a query with the letters of
+ * starting_after or of lastEventId anywhere else than in the name above. A request goes on behind a body that was broken off by
  *  - Content-Range (RFC 9110 14.5) that does not begin at 0;
  *  - Upload-Offset (tus 1.0.0) over 0.
  * What came of such a body is not known here: refused wherever requests are gated.
  *
  * A response is part of a representation where it is a 206, or has a Content-Range of bytes and
- * is no 416: some clients ask no more of it.
+ * is no 416: some clients ask no more of it. Who asked for the rest of bytes may take any
+ * Content-Range for that of the part, whatever its unit, its form and the status.
+ *
+ * What stays open: a resume by what is not named above (a cursor of the server's own, a member of
+ * the request's body) is a request of its own.
  */
 #ifndef SLUICE_CORE_RESUME_HTTP_H
 #define SLUICE_CORE_RESUME_HTTP_H
@@ -66,9 +72,11 @@ void resume_request_target(struct resume_request *request, struct http1_slice ta
 void resume_request_field(struct resume_request *request, struct http1_slice line);
 
 struct resume_answer {
-	bool has_range; /* of bytes */
-	bool bad_range; /* not to be read, or twice */
-	bool several;	/* multipart/byteranges */
+	bool has_range;	  /* Content-Range, whatever it says */
+	bool in_bytes;	  /* its unit is that */
+	bool bad_range;	  /* not to be read, twice, or of another unit */
+	bool unsatisfied; /* it is of no part (RFC 9110 14.4) */
+	bool several;	  /* multipart/byteranges */
 	bool has_tag;
 	uint64_t from, last;
 	uint64_t length; /* of the representation, or UINT64_MAX */

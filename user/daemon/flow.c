@@ -135,14 +135,10 @@ static void record_watermark(struct flow *flow)
 		flow_record_watermark(flow, number, &state);
 }
 
-/* Exchanges begin with requests: they count with that flow. */
 static size_t judging_memory(const struct flow *flow)
 {
-	size_t memory = pipeline_memory(flow->pipeline);
-
-	if (flow->track == SESSION_REQUEST)
-		memory += exchanges_memory(flow->stream->exchanges);
-	return memory;
+	return pipeline_memory(flow->pipeline) +
+	       exchanges_memory(flow->stream->exchanges, flow->track);
 }
 
 /* Judges the bytes that were just read, where they lie in the hold. */
