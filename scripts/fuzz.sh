@@ -25,6 +25,8 @@ dictionaries() {
 	frame_jsonrpc) echo jsonrpc ;;
 	frame_json_array | json) echo json ;;
 	extract) echo json chat ;;
+	resume) echo http1 resume ;;
+	verdict) echo json verdict ;;
 	pipeline) echo http1 sse json chat jsonrpc stream ;;
 	words | terms) echo words ;;
 	esac

@@ -227,7 +227,7 @@ static void open_sessions(const struct way *way, struct stream *stream)
 
 static struct stream open_stream(const struct way *way)
 {
-	const struct pipeline_task task = {"bench", way->terms};
+	const struct pipeline_task task = {.name = "bench", .matcher.terms = way->terms};
 	struct stream stream = {0};
 	struct pipeline_config config = {
 		.framing = {.kind = way->events ? FRAMING_HTTP1 : FRAMING_NDJSON},

@@ -271,7 +271,7 @@ static enum fault feed_pipeline(void *context, const uint8_t *data, size_t len)
 
 static int judge(struct frame_run *run, const struct source *source, bool last)
 {
-	struct pipeline_task task = {.name = task_names[0], .terms = run->options->terms};
+	struct pipeline_task task = {.name = task_names[0], .matcher.terms = run->options->terms};
 	struct pipeline_config config = configure(run, source);
 	cleanup(pipeline_freep) struct pipeline *pipeline = NULL;
 	int r;

@@ -269,8 +269,51 @@ def add_others(seeds):
             b'a%20b%zz+%c3%a9%', b'GET / HTTP/1.1', b'Content-Length: 5', b'{"a":1}',
             'h\u00e9\u4e16\U0001f600'.encode(), b'\xed\xa0\x80\xf4\x90\x80\x80\xc0\x80')):
         seeds.add('words', 'word-%d' % number, [number], line)
+    # Patterns are spelled by bytes; see target_regex.c.
+    for number, spelled in enumerate((
+            b'\x01\x01\x00\x00\x01\x00', b'\x00\x02\xc9\x00\x00\x01\x42',
+            b'\x03\x00\x00\x45\x00\x01\x41', b'\x00\x01\xa0\x00\x01\x02\x00\x01\x00\x43',
+            b'\x00\x03\xc2\x00\x00\x07\x42\xc1\x06\x46')):
+        seeds.add('regex', 'spelled-%d' % number, [number, 0 if number & 1 else 6, 3],
+                  spelled * 3 + b'\xffab abc\nAab caab \xc3\xa9ab')
     seeds.add('terms', 'folds', [63], 'bomb\nstra\u00dfe\nfi\xff'.encode('latin-1') +
               'STRASSE \ufb01 b\u200bomb o\u0301'.encode())
+
+
+def add_verdicts(seeds):
+    for number, verdict in enumerate((
+            {'decision': 'allow'}, {'decision': 'deny', 'reason': 'a.b', 'approval': {}},
+            {'decision': 'deny', 'reason': 'host_error:x', 'message': 'm'},
+            {'decision': 'allow', 'warnings': [{'reason': 'a', 'message': 'b'}],
+             'evidence': {'a': [1e3, None, {'b': 'c'}]}, 'result_labels': ['x']},
+            {'decision': 'transform', 'transform': {'path': '$target.a[0]["b"]', 'value': 1}})):
+        seeds.add('verdict', 'shape-%d' % number, [number & 1], json.dumps(verdict).encode())
+
+
+def attempt(target, request, answer, text, flags=0, status=0):
+    """One of target_resume.c."""
+    return bytes((flags, status)) + b'\n'.join((target, *request, b'', *answer, b'', text))
+
+
+def add_resumes(seeds):
+    tag, sse = b'ETag: "v"', 4
+    whole = attempt(b'/f', [b'Host: a'], [tag], b'forb')
+    rest = (b'/f', [b'Host: a', b'Range: bytes=4-'], [tag, b'Content-Range: bytes 4-8/9'], b'idden')
+    stories = {
+        'part': [whole, attempt(*rest, status=1)],
+        'peer': [whole, attempt(b'/f', [b'Host: a'], [tag], b'xxxx', 1), attempt(*rest, 1, 1)],
+        'versions': [whole, attempt(b'/f', [b'Host: a'], [b'ETag: "w"'], b'xxxx'),
+                     attempt(*rest, status=1)],
+        'anew': [whole, attempt(*rest[:2], [tag], b'forbi')],
+        'condition': [whole, attempt(b'/f', rest[1] + [b'If-Range: "v"'], *rest[2:], status=1)],
+        'event': [attempt(b'/s', [], [], b'1forb', sse),
+                  attempt(b'/s', [b'Last-Event-ID: 1'], [], b'2idd', sse | 2),
+                  attempt(b'/s', [b'Last-Event-ID: 2'], [], b'3en', sse)],
+        'number': [attempt(b'/r', [], [], b'1forb', sse),
+                   attempt(b'/v/r?starting_after=1', [], [], b'idden', sse)],
+    }
+    for name, story in stories.items():
+        seeds.add('resume', name, [7], b'\xff'.join(story))
 
 
 def main():
@@ -281,6 +324,8 @@ def main():
         for number, line in enumerate(cases):
             add_case(seeds, json.loads(line), number)
     add_others(seeds)
+    add_verdicts(seeds)
+    add_resumes(seeds)
     print('%d inputs in %s' % (seeds.count, sys.argv[1]))
 
 

@@ -240,9 +240,9 @@ static void check_memory(const struct fuzz_stream *stream)
 	for (int t = 0; t < _SESSION_TRACK_MAX; t++) {
 		says += pipeline_memory(stream->flows[t].pipeline);
 		fed += stream->flows[t].fed;
+		if (stream->exchanges)
+			says += exchanges_memory(stream->exchanges, (enum session_track)t);
 	}
-	if (stream->exchanges)
-		says += exchanges_memory(stream->exchanges);
 	fuzz_check(fuzz_memory_now() <= says);
 	fuzz_check(fuzz_memory_peak() <= HELD_FIXED + HELD_PER_BYTE * fed +
 						 (names_window(stream->setup) ? HELD_WINDOWS : 0));

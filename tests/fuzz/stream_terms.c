@@ -40,7 +40,7 @@ static void make(struct fuzz_terms *set)
 			count++;
 		fuzz_check(terms_new(set->words[i], count, set->fold[i], &bad, &terms) == 0);
 		set->names[i] = names[i];
-		set->tasks[i] = (struct pipeline_task){.name = names[i], .terms = terms};
+		set->tasks[i] = (struct pipeline_task){.name = names[i], .matcher.terms = terms};
 	}
 }
 
@@ -50,7 +50,7 @@ const struct fuzz_terms *fuzz_terms_get(uint8_t option)
 
 	if (!set->task_count)
 		return NULL;
-	if (!set->tasks[0].terms)
+	if (!set->tasks[0].matcher.terms)
 		make(set);
 	return set;
 }

@@ -19,7 +19,10 @@ const struct fuzz_target fuzz_targets[] = {
 	{"frame_ws", fuzz_frame_ws},
 	{"json", fuzz_json},
 	{"pipeline", fuzz_pipeline},
+	{"regex", fuzz_regex},
+	{"resume", fuzz_resume},
 	{"terms", fuzz_terms},
+	{"verdict", fuzz_verdict},
 	{"words", fuzz_words},
 };
 const size_t fuzz_target_count = ARRAY_SIZE(fuzz_targets);

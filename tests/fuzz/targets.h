@@ -31,7 +31,10 @@ void fuzz_frame_sse(const uint8_t *bytes, size_t len);
 void fuzz_frame_ws(const uint8_t *bytes, size_t len);
 void fuzz_json(const uint8_t *bytes, size_t len);
 void fuzz_pipeline(const uint8_t *bytes, size_t len);
+void fuzz_regex(const uint8_t *bytes, size_t len);
+void fuzz_resume(const uint8_t *bytes, size_t len);
 void fuzz_terms(const uint8_t *bytes, size_t len);
+void fuzz_verdict(const uint8_t *bytes, size_t len);
 void fuzz_words(const uint8_t *bytes, size_t len);
 
 #endif

@@ -255,7 +255,8 @@ def replay_of_levels(bench):
         found, said = replayed(bench, MIXED + 'safety_level: %s\n' % level, 'response', lines, 3)
         equal((found['safety_level'], found['released'], found['fault'], found['session']),
               (level, len(released), 'blocked', 'denied'), 'what is found')
-        equal(found['denial'], {'task': 'five', 'rule': 0, 'start': 6, 'end': 12}, 'the denial')
+        equal(found['denial'], {'task': 'five', 'kind': 'terms', 'rule': 0, 'start': 6,
+                                'end': 12}, 'the denial')
         check('safety_level %s\n' % level in said, 'it said %s', said)
 
 
@@ -263,7 +264,7 @@ def replay_of_watchers(bench):
     """replay: what watches is found and denies nothing, under observe no session is opened"""
     lines = line('hush') + line('hush again') + line('fine')
     found, said = replayed(bench, MIXED, 'response', lines, 0)
-    equal(found['findings'], [{'task': 'trial', 'rule': 0, 'start': 1, 'end': 5,
+    equal(found['findings'], [{'task': 'trial', 'kind': 'terms', 'rule': 0, 'start': 1, 'end': 5,
                                'enforcing': False}], 'findings')
     equal((found['released'], found['session']), (len(lines), 'complete'), 'what is released')
     check("found        by task 'trial', term 0, at runes 1 to 5, not enforcing\n" in said,
@@ -294,7 +295,8 @@ def replay_of_the_output(bench):
         found, said = replayed(bench, policy, 'response', lines, 3)
         equal((found['fault'], found['released'], found['session']),
               ('output_denied', len(lines), 'denied'), 'what is found')
-        equal(found['denial'], {'task': 'after', 'rule': 0, 'start': 10, 'end': 15}, 'the denial')
+        equal(found['denial'], {'task': 'after', 'kind': 'terms', 'rule': 0, 'start': 10,
+                                'end': 15}, 'the denial')
         equal(found['findings'][0]['enforcing'], True, 'the finding')
         for label, rest in (('found ', ', of the output'), ('denied', '')):
             check("%s       by task 'after', term 0, at runes 10 to 15%s\n" % (label, rest) in said,

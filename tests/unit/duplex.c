@@ -86,9 +86,10 @@ void duplex_make(const struct duplex_config *config, struct duplex *ret_duplex)
 		assert_int_equal(terms_new(config->terms, terms, 0, &bad, &duplex->terms), 0);
 	if (config->output)
 		assert_int_equal(terms_new(&config->output, 1, 0, &bad, &duplex->output), 0);
-	duplex->watcher = (struct pipeline_task){output_names[0], duplex->output, .output = true};
+	duplex->watcher =
+		(struct pipeline_task){output_names[0], {.terms = duplex->output}, .output = true};
 	make_exchanges(config, terms > 0, duplex);
-	task.terms = duplex->terms;
+	task.matcher.terms = duplex->terms;
 	pipeline.task_count = terms ? 1 : 0;
 	pipeline.on_text = terms && !config->no_text ? on_text : NULL;
 	pipeline.exchanges = duplex->exchanges;

@@ -18,6 +18,8 @@
 #include "core/pipeline.h"
 
 #define FLOW_TASKS_MAX	  3u
+#define FLOW_WATCHED	  (1u << FLOW_TASKS_MAX)
+#define FLOW_OUTPUT	  (FLOW_WATCHED << FLOW_TASKS_MAX)
 #define FLOW_CHANNELS_MAX 24u
 #define FLOW_SESSIONS_MAX 8u
 #define FLOW_FINDINGS_MAX 8u
@@ -35,11 +37,14 @@ struct flow_config {
 	unsigned int watched_fold[FLOW_TASKS_MAX];
 	const char *output[FLOW_TASKS_MAX][8];
 	unsigned int output_fold[FLOW_TASKS_MAX];
-	bool other_track; /* the session has a task on the other track, so that there is one */
-	uint64_t start;	  /* of the track, in runes */
-	bool no_end;	  /* the stream stays open */
-	bool no_text;	  /* no text observer */
-	bool request;	  /* the track is that of requests */
+	/* Whose words are patterns: a bit per task, FLOW_WATCHED << i, FLOW_OUTPUT << i. */
+	unsigned int patterns;
+	uint32_t max_runes; /* of the patterns; 0: none */
+	bool other_track;   /* the session has a task on the other track, so that there is one */
+	uint64_t start;	    /* of the track, in runes */
+	bool no_end;	    /* the stream stays open */
+	bool no_text;	    /* no text observer */
+	bool request;	    /* the track is that of requests */
 	bool release_opaque;
 	/* http1: bodies are read in two ways, which number their runes as the bytes come. */
 	bool twice;

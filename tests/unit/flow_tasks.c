@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/regex.h"
 #include "core/terms.h"
 
 static const char *const task_names[3][FLOW_TASKS_MAX] = {
@@ -19,6 +20,9 @@ static const char *const task_names[3][FLOW_TASKS_MAX] = {
 static size_t prepare_tasks(struct flow_tasks *prepared, size_t first, unsigned int kind,
 			    const char *const terms[FLOW_TASKS_MAX][8], const unsigned int *fold)
 {
+	const struct flow_config *config = prepared->config;
+	const struct regex_options options = {.max_runes = config->max_runes};
+	struct regex_error error;
 	size_t bad, i;
 
 	for (i = 0; i < FLOW_TASKS_MAX && terms[i][0]; i++) {
@@ -26,11 +30,17 @@ static size_t prepare_tasks(struct flow_tasks *prepared, size_t first, unsigned 
 
 		while (n < 8 && terms[i][n])
 			n++;
-		assert_int_equal(terms_new(terms[i], n, fold[i], &bad, &prepared->terms[first + i]),
-				 0);
+		if (config->patterns & 1u << (kind * FLOW_TASKS_MAX + i))
+			assert_int_equal(regex_new(terms[i], n, &options, &error,
+						   &prepared->regexes[first + i]),
+					 0);
+		else
+			assert_int_equal(
+				terms_new(terms[i], n, fold[i], &bad, &prepared->terms[first + i]),
+				0);
 		prepared->tasks[first + i] = (struct pipeline_task){
 			.name = task_names[kind][i],
-			.terms = prepared->terms[first + i],
+			.matcher = {prepared->terms[first + i], prepared->regexes[first + i]},
 			.output = kind == 2,
 		};
 	}
@@ -49,8 +59,10 @@ struct flow_tasks flow_tasks_make(const struct flow_config *config)
 
 void flow_tasks_done(struct flow_tasks *prepared)
 {
-	for (size_t i = 0; i < prepared->count + prepared->watched + prepared->output; i++)
+	for (size_t i = 0; i < prepared->count + prepared->watched + prepared->output; i++) {
 		terms_free(prepared->terms[i]);
+		regex_free(prepared->regexes[i]);
+	}
 }
 
 struct session_config flow_tasks_session(const struct flow_tasks *prepared)

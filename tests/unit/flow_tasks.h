@@ -12,7 +12,8 @@
 /* What all runs of one configuration share: its tasks, then the watchers of both kinds. */
 struct flow_tasks {
 	const struct flow_config *config;
-	struct terms *terms[3 * FLOW_TASKS_MAX];
+	struct terms *terms[3 * FLOW_TASKS_MAX]; /* each, or the regex, is NULL */
+	struct regex *regexes[3 * FLOW_TASKS_MAX];
 	struct pipeline_task tasks[3 * FLOW_TASKS_MAX];
 	size_t count, watched, output;
 };

@@ -61,8 +61,9 @@ enum fault literals_feed(struct extract_literals *l, const char *text, size_t le
 enum fault literals_run(const struct terms *terms, const char *text, size_t len, size_t cut,
 			size_t size, struct literals_heard *heard)
 {
+	const struct matcher matcher = {.terms = terms};
 	struct channel_set set = {
-		.terms = &terms,
+		.matchers = &matcher,
 		.task_count = terms != NULL,
 		.ceiling = UINT64_MAX,
 		.on_text = heard ? on_text : NULL,

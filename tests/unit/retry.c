@@ -26,10 +26,30 @@ static void make_terms(const char *const *terms, size_t most, unsigned int fold,
 	assert_int_equal(terms_new(terms, count, fold, &bad, ret_terms), 0);
 }
 
+static void make_regex(const struct retry_config *config, struct regex **ret_regex)
+{
+	const struct regex_options options = {0};
+	struct regex_error error;
+	size_t count = 0;
+
+	while (count < ARRAY_SIZE(config->terms) && config->terms[count])
+		count++;
+	assert_int_equal(regex_new(config->terms, count, &options, &error, ret_regex), 0);
+}
+
+static struct matcher matcher_of(const struct retry *retry)
+{
+	return (struct matcher){.terms = retry->terms, .regex = retry->regex};
+}
+
 void retry_make(const struct retry_config *config, struct retry *ret_retry)
 {
 	*ret_retry = (struct retry){.config = *config, .policy = "policy"};
-	make_terms(config->terms, ARRAY_SIZE(config->terms), config->fold, &ret_retry->terms);
+	if (config->patterns)
+		make_regex(config, &ret_retry->regex);
+	else
+		make_terms(config->terms, ARRAY_SIZE(config->terms), config->fold,
+			   &ret_retry->terms);
 	if (config->upload)
 		make_terms(&config->upload, 1, 0, &ret_retry->upload);
 	assert_int_equal(resume_table_new(&ret_retry->table), 0);
@@ -39,6 +59,7 @@ void retry_done(struct retry *retry)
 {
 	resume_table_free(retry->table);
 	terms_free(retry->terms);
+	regex_free(retry->regex);
 	terms_free(retry->upload);
 }
 
@@ -88,7 +109,7 @@ static void make_exchanges(const struct retry *retry, struct retry_result *resul
 			   struct connection *connection)
 {
 	const struct retry_config *config = &retry->config;
-	static const uint8_t peer[] = {127, 0, 0, 1};
+	const struct matcher matcher = matcher_of(retry);
 	const struct exchanges_config exchanges = {
 		.session = {.level = config->level,
 			    .tasks = {uploads, words},
@@ -98,9 +119,9 @@ static void make_exchanges(const struct retry *retry, struct retry_result *resul
 		.resumes = {.table = config->blind ? NULL : retry->table,
 			    .owner = retry->owner,
 			    .policy = retry->policy,
-			    .peer = peer,
-			    .peer_len = sizeof(peer),
-			    .keep = config->keep ? config->keep : terms_longest(retry->terms) - 1},
+			    .peer = &retry->peer,
+			    .peer_len = sizeof(retry->peer),
+			    .keep = config->keep ? config->keep : matcher_tail(&matcher)},
 	};
 
 	assert_int_equal(exchanges_new(&exchanges, &connection->exchanges), 0);
@@ -124,10 +145,11 @@ static void make_flow(const struct retry *retry, struct retry_result *result,
 		.context = result,
 	};
 
-	connection->tasks[track] = (struct pipeline_task){
-		.name = request ? uploads[0] : words[0],
-		.terms = request ? retry->upload : retry->terms,
-	};
+	connection->tasks[track] =
+		(struct pipeline_task){.name = words[0], .matcher = matcher_of(retry)};
+	if (request)
+		connection->tasks[track] =
+			(struct pipeline_task){.name = uploads[0], .matcher.terms = retry->upload};
 	assert_int_equal(pipeline_new(&config, &connection->flows[track]), 0);
 }
 

@@ -32,7 +32,8 @@ struct retry_config {
 	const char *upload; /* a term of the one task of the request; NULL: it has none */
 	struct extract extract;
 	enum session_level level;
-	uint32_t keep; /* 0: the longest term less one */
+	bool patterns; /* its terms are patterns */
+	uint32_t keep; /* 0: matcher_tail() */
 	bool ungated;  /* the response has no tasks */
 	bool blind;    /* nobody looks for resumes */
 	bool bytes;    /* fed byte by byte */
@@ -41,9 +42,11 @@ struct retry_config {
 struct retry {
 	struct retry_config config;
 	struct terms *terms, *upload;
+	struct regex *regex; /* or terms */
 	struct resume_table *table;
 	const char *policy; /* of the attempts to come */
 	uint64_t owner;
+	uint8_t peer; /* its address */
 	bool failing; /* in the attempts to come, that allocation */
 	unsigned long fail_at;
 	bool failed; /* there was one */

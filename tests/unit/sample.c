@@ -59,8 +59,9 @@ static enum fault feed(struct extractor *x, const char *payload, size_t len, siz
 void sample_run(const struct sample *sample, const char *const *payloads, size_t cut, size_t size,
 		struct sample_result *ret)
 {
+	const struct matcher matcher = {.terms = sample->terms};
 	struct channel_set set = {
-		.terms = &sample->terms,
+		.matchers = &matcher,
 		.task_count = sample->terms != NULL,
 		.ceiling = UINT64_MAX,
 		.on_text = on_text,
@@ -143,7 +144,8 @@ struct terms *sample_terms(const char *term)
 /* Payloads cut in two, by an extractor that may fail at any allocation. */
 static enum fault run_failing(const struct sample *sample, const char *const *payloads)
 {
-	struct channel_set set = {.terms = &sample->terms, .task_count = 1, .ceiling = UINT64_MAX};
+	const struct matcher matcher = {.terms = sample->terms};
+	struct channel_set set = {.matchers = &matcher, .task_count = 1, .ceiling = UINT64_MAX};
 	enum fault fault = FAULT_NO_MEMORY;
 	struct extractor x;
 

@@ -57,7 +57,7 @@ static enum fault run_pipeline(unsigned int fold, uint64_t *ret_released)
 	*ret_released = 0;
 	if (terms_new(words, 2, fold, &bad, &terms))
 		return fault;
-	task.terms = terms;
+	task.matcher.terms = terms;
 	if (!session_new(&session_config, &session)) {
 		config.session = session;
 		if (!pipeline_new(&config, &pipeline)) {

@@ -199,12 +199,12 @@ static void texts_end(void **state)
 		{"[\"for\",", "\"bidden\"]"},
 	};
 	struct terms *terms = literals_terms("forbidden", 0);
+	const struct matcher matcher = {.terms = terms};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct channel_set set = {.terms = (const struct terms *const *)&terms,
-					  .task_count = 1,
-					  .ceiling = UINT64_MAX};
+		struct channel_set set = {
+			.matchers = &matcher, .task_count = 1, .ceiling = UINT64_MAX};
 		struct extract_literals *l;
 
 		assert_int_equal(channel_set_init(&set), 0);
@@ -230,9 +230,8 @@ static void literals_that_do_not_join(void **state)
 {
 	static const char first[] = "{\"a\":\"f\\u006fr\",", second[] = "\"b\":\"forb\\u0069";
 	struct terms *terms = literals_terms("forbidden", 0);
-	struct channel_set set = {.terms = (const struct terms *const *)&terms,
-				  .task_count = 1,
-				  .ceiling = UINT64_MAX};
+	const struct matcher matcher = {.terms = terms};
+	struct channel_set set = {.matchers = &matcher, .task_count = 1, .ceiling = UINT64_MAX};
 	struct extract_literals *l;
 
 	(void)state;

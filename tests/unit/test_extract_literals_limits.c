@@ -116,9 +116,8 @@ static void names_have_a_number(void **state)
 static void memory_is_bounded(void **state)
 {
 	struct terms *terms = literals_terms("forbidden", 0);
-	struct channel_set set = {.terms = (const struct terms *const *)&terms,
-				  .task_count = 1,
-				  .ceiling = UINT64_MAX};
+	const struct matcher matcher = {.terms = terms};
+	struct channel_set set = {.matchers = &matcher, .task_count = 1, .ceiling = UINT64_MAX};
 	struct extract_literals *l;
 	char text[256];
 

@@ -327,7 +327,7 @@ static void make_parts(struct parts *parts)
 
 	assert_int_equal(session_new(&session_config, &parts->session), SESSION_OK);
 	assert_int_equal(terms_new(terms, 1, 0, &bad, &parts->terms), 0);
-	task.terms = parts->terms;
+	task.matcher.terms = parts->terms;
 	config.session = parts->session;
 	assert_int_equal(pipeline_new(&config, &parts->pipeline), 0);
 }
@@ -406,7 +406,7 @@ static void configurations_out_of_range(void **state)
 	make_parts(&parts);
 	good.session = parts.session;
 	assert_int_equal(pipeline_new(&good, &pipeline), -EINVAL); /* no terms */
-	task.terms = parts.terms;
+	task.matcher.terms = parts.terms;
 	config = good;
 	config.session = NULL;
 	assert_int_equal(pipeline_new(&config, &pipeline), -EINVAL);

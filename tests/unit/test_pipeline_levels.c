@@ -291,7 +291,7 @@ static struct pipeline_config make_parts(struct parts *parts, enum session_level
 	memset(parts, 0, sizeof(*parts));
 	assert_int_equal(terms_new(words, 1, 0, &bad, &parts->terms), 0);
 	assert_int_equal(session_new(&session, &parts->session), SESSION_OK);
-	parts->task = (struct pipeline_task){.name = "t0", .terms = parts->terms};
+	parts->task = (struct pipeline_task){.name = "t0", .matcher.terms = parts->terms};
 	return (struct pipeline_config){
 		.framing = joined.framing,
 		.extract = joined.extract,

@@ -48,7 +48,7 @@ static void any_allocation_may_fail(void **state)
 		size_t bad;
 
 		assert_int_equal(terms_new(words, 1, fold, &bad, &terms), 0);
-		task.terms = terms;
+		task.matcher.terms = terms;
 		for (unsigned long n = 0; failed || n == 0; n++) {
 			struct pipeline_config config = {
 				.framing = path_t.framing,

@@ -304,9 +304,9 @@ static void bad_configurations_are_refused(void **state)
 	(void)state;
 	assert_int_equal(terms_new(words, 1, 0, &bad, &terms), 0);
 	assert_int_equal(session_new(&session_config, &config.session), SESSION_OK);
-	task.terms = terms;
+	task.matcher.terms = terms;
 	assert_int_equal(pipeline_new(&config, &pipeline), -EINVAL); /* no terms */
-	watcher.terms = terms;
+	watcher.matcher.terms = terms;
 	watcher.output = true;
 	assert_int_equal(pipeline_new(&config, &pipeline), -EINVAL); /* unknown to the session */
 	config.track = SESSION_REQUEST;

@@ -199,8 +199,8 @@ static void tasks_are_bound_to_their_tracks(void **state)
 	assert_string_equal(policy->tasks[0].name, "secrets");
 	assert_int_equal(policy->tasks[0].fold,
 			 TERMS_FOLD_CASEFOLD | TERMS_FOLD_NFKC | TERMS_FOLD_IGNORABLE);
-	assert_int_equal(policy->tasks[0].term_count, 1);
-	assert_int_equal(policy->tasks[1].term_count, 2);
+	assert_int_equal(policy->tasks[0].rule_count, 1);
+	assert_int_equal(policy->tasks[1].rule_count, 2);
 	assert_int_equal(policy->track_task_count[SESSION_REQUEST], 1);
 	assert_int_equal(policy->track_tasks[SESSION_REQUEST][0], 1);
 	assert_int_equal(policy->track_task_count[SESSION_RESPONSE], 2);

@@ -202,12 +202,9 @@ static void the_number_of_destinations_is_bounded(void **state)
 static void tasks_are_checked(void **state)
 {
 	static const struct refusal cases[] = {
-		{T "{kind: regex, patterns: [x]}\n", -EOPNOTSUPP, 3, 13,
-		 "'regex' is not built yet"},
-		{T "{kind: builtin, name: x}\n", -EOPNOTSUPP, 3, 13, "'builtin' is not built yet"},
 		{T "{kind: interceptor, url: x}\n", -EOPNOTSUPP, 3, 13,
 		 "'interceptor' is not built"},
-		{T "{kind: magic}\n", -EINVAL, 3, 13, "allowed: terms"},
+		{T "{kind: magic}\n", -EINVAL, 3, 13, "allowed: terms, regex, builtin"},
 		{T "{terms: [x]}\n", -EINVAL, 3, 3, "task 't' has no 'kind'"},
 		{T "[x]\n", -EINVAL, 3, 6, "task 't' must be a map"},
 		{T "{kind: terms}\n", -EINVAL, 3, 6, "'t' has no 'terms'"},
@@ -250,6 +247,64 @@ static void tasks_are_checked(void **state)
 	policy_unref(policy);
 }
 
+static void patterns_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{T "{kind: regex}\n", -EINVAL, 3, 6, "'t' has no 'patterns'"},
+		{T "{kind: regex, patterns: []}\n", -EINVAL, 3, 30, "1 to 10000 patterns"},
+		{T "{kind: regex, patterns: x}\n", -EINVAL, 3, 30, "must be a list"},
+		{T "{kind: regex, patterns: [[a]]}\n", -EINVAL, 3, 31, "not a list"},
+		{T "{kind: regex, patterns: [a, '']}\n", -EINVAL, 3, 34,
+		 "a pattern must not be empty"},
+		{T "{kind: regex, patterns: [a, ~]}\n", -EINVAL, 3, 34, "null"},
+		{T "{kind: regex, terms: [a]}\n", -EINVAL, 3, 20, "unknown key 'terms'"},
+		{T "{kind: regex, patterns: [a], fold: [nfc]}\n", -EINVAL, 3, 35,
+		 "unknown key 'fold'"},
+		{T "{kind: terms, terms: [a], max_runes: 9}\n", -EINVAL, 3, 32, "unknown key"},
+		{T "\n    kind: regex\n    patterns:\n      - ok\n      - 'a(b'\n", -EINVAL, 7, 9,
+		 "at byte 3 of the pattern: missing closing parenthesis"},
+		{T "{kind: regex, patterns: ['(a)\\1']}\n", -EINVAL, 3, 31,
+		 "at byte 3 of the pattern: "},
+		{T "{kind: regex, patterns: ['a*']}\n", -EINVAL, 3, 31, "empty text"},
+		{T "{kind: regex, patterns: ['ab', 'xyz+']}\n", -EINVAL, 3, 37,
+		 "at byte 3 of the pattern: its matches have no bound; max_runes has to give"},
+		{T "{kind: regex, patterns: ['a{60000}']}\n", -EINVAL, 3, 31, "max_runes"},
+		{T "{kind: regex, patterns: [a], max_runes: 0}\n", -EINVAL, 3, 46,
+		 "from 1 to 16384"},
+		{T "{kind: regex, patterns: [a], max_runes: 16385}\n", -EINVAL, 3, 46,
+		 "from 1 to 16384"},
+		{T "{kind: regex, patterns: [a], max_runes: [1]}\n", -EINVAL, 3, 46,
+		 "must be a value"},
+		{T "{kind: regex, patterns: [a], warn_only: 1}\n", -EINVAL, 3, 46,
+		 "'warn_only' must be true or false"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
+static void rule_sets_are_checked(void **state)
+{
+	static const struct refusal cases[] = {
+		{T "{kind: builtin}\n", -EINVAL, 3, 6, "'t' has no 'rules'"},
+		{T "{kind: builtin, rules: []}\n", -EINVAL, 3, 29, "1 to 5 rule sets"},
+		{T "{kind: builtin, rules: jwt}\n", -EINVAL, 3, 29, "must be a list"},
+		{T "{kind: builtin, rules: [jwt, cards]}\n", -EINVAL, 3, 35,
+		 "rule set 'cards' is unknown; allowed: api_keys, iban, jwt, payment_cards, "
+		 "private_keys"},
+		{T "{kind: builtin, rules: [[jwt]]}\n", -EINVAL, 3, 30, "rule set '' is unknown"},
+		{T "{kind: builtin, rules: [jwt, iban, jwt]}\n", -EINVAL, 3, 41,
+		 "rule set 'jwt' stands here twice"},
+		{T "{kind: builtin, rules: [jwt], patterns: [a]}\n", -EINVAL, 3, 36,
+		 "unknown key 'patterns'"},
+		{T "{kind: builtin, rules: [jwt], max_runes: 9}\n", -EINVAL, 3, 36,
+		 "unknown key 'max_runes'"},
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
 static void many_terms_are_taken(void **state)
 {
 	char *text = malloc(POLICY_TERMS_MAX * 16 + 256), *at;
@@ -263,7 +318,7 @@ static void many_terms_are_taken(void **state)
 	for (i = 0; i < POLICY_TERMS_MAX; i++)
 		at += sprintf(at, "    - t%u\n", i);
 	policy = policy_text_load_good(text);
-	assert_int_equal(policy->tasks[0].term_count, POLICY_TERMS_MAX);
+	assert_int_equal(policy->tasks[0].rule_count, POLICY_TERMS_MAX);
 	policy_unref(policy);
 	policy = NULL;
 	(void)sprintf(at, "    - last\n");
@@ -415,6 +470,8 @@ int main(void)
 		cmocka_unit_test(destinations_are_checked),
 		cmocka_unit_test(the_number_of_destinations_is_bounded),
 		cmocka_unit_test(tasks_are_checked),
+		cmocka_unit_test(patterns_are_checked),
+		cmocka_unit_test(rule_sets_are_checked),
 		cmocka_unit_test(many_terms_are_taken),
 		cmocka_unit_test(output_alone_is_refused),
 		cmocka_unit_test(strict_goes_with_chat_in_events),

@@ -136,6 +136,18 @@ json_int_t cli_number(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
+const char *cli_task_unit(const json_t *task)
+{
+	static const enum policy_task_kind kinds[] = {POLICY_TASK_TERMS, POLICY_TASK_REGEX,
+						      POLICY_TASK_BUILTIN};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(cli_text(task, "kind"), policy_task_kind_name(kinds[i])) == 0)
+			return policy_task_unit_name(kinds[i]);
+	return "rules";
+}
+
 void cli_print_json(const json_t *value)
 {
 	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);

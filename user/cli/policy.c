@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/policy_print.h"
 #include "sys/log.h"
 
 static const char *const tracks[] = {"request", "response"};
@@ -134,9 +135,25 @@ static json_t *places_json(const struct policy *policy, size_t task, bool *ret_e
 	return list;
 }
 
+/* {SET: [RULE, …], …} */
+static json_t *active_json(const struct policy_task *task)
+{
+	json_t *sets = json_object(), *rules;
+	size_t i, j;
+
+	for (i = 0; i < task->set_count; i++) {
+		rules = json_array();
+		for (j = 0; j < task->sets[i]->count; j++)
+			(void)json_array_append_new(rules,
+						    json_string(task->sets[i]->rules[j].name));
+		(void)json_object_set_new(sets, task->sets[i]->name, rules);
+	}
+	return sets;
+}
+
 static json_t *tasks_json(const struct policy *policy)
 {
-	json_t *list = json_array(), *places, *folds;
+	json_t *list = json_array(), *places, *folds, *row;
 	bool enforcing;
 	const char *fold;
 	unsigned int bit;
@@ -144,19 +161,24 @@ static json_t *tasks_json(const struct policy *policy)
 
 	for (i = 0; i < policy->task_count; i++) {
 		const struct policy_task *task = &policy->tasks[i];
+		const struct matcher matcher = policy_task_matcher(task);
 
 		places = places_json(policy, i, &enforcing);
 		folds = json_array();
 		for (bit = 0; (fold = policy_fold_name(bit)); bit++)
 			if (task->fold & (1u << bit))
 				(void)json_array_append_new(folds, json_string(fold));
-		(void)json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:b}", "name", task->name,
-				  "kind", "terms", "terms", (json_int_t)task->term_count, "longest",
-				  (json_int_t)terms_longest(task->terms), "fold", folds, "tracks",
-				  places, "warn_only", (int)task->warn_only, "enforcing",
-				  (int)enforcing));
+		row = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:b}", "name", task->name,
+				"kind", policy_task_kind_name(task->kind),
+				policy_task_unit_name(task->kind), (json_int_t)task->rule_count,
+				"longest", (json_int_t)matcher_longest(&matcher), "fold", folds,
+				"tracks", places, "warn_only", (int)task->warn_only, "enforcing",
+				(int)enforcing);
+		if (task->max_runes)
+			(void)json_object_set_new(row, "max_runes", json_integer(task->max_runes));
+		if (task->set_count)
+			(void)json_object_set_new(row, "active", active_json(task));
+		(void)json_array_append_new(list, row);
 	}
 	return list;
 }
@@ -306,129 +328,6 @@ static json_t *policy_json(const struct policy *policy)
 		"notes", notes_json(policy));
 }
 
-static void print_words(const char *before, const json_t *list)
-{
-	const json_t *word;
-	size_t i;
-
-	json_array_foreach(list, i, word)
-	{
-		(void)printf("%s%s", i ? "," : before, json_string_value(word));
-	}
-}
-
-static void print_destinations(const json_t *list)
-{
-	const json_t *row;
-	struct table table;
-	size_t i;
-
-	table_init(&table, NULL, 5);
-	json_array_foreach(list, i, row)
-	{
-		table_add(&table, "  %s", cli_text(row, "match"));
-		table_add(&table, "%s", cli_text(row, "action"));
-		table_add(&table, "%s", cli_text(row, "framing"));
-		table_add(&table, "%s", cli_text(row, "extract"));
-		table_add(&table, "%s",
-			  json_is_true(json_object_get(row, "builtin")) ? "built in" : "");
-	}
-	(void)printf("destinations, first match wins\n");
-	table_print(&table);
-}
-
-static void print_tasks(const json_t *list)
-{
-	const json_t *task;
-	size_t i;
-
-	json_array_foreach(list, i, task)
-	{
-		(void)printf("task %s: %lld %s, longest %lld runes", cli_text(task, "name"),
-			     (long long)cli_number(task, "terms"), cli_text(task, "kind"),
-			     (long long)cli_number(task, "longest"));
-		print_words(", fold ", json_object_get(task, "fold"));
-		print_words(", on ", json_object_get(task, "tracks"));
-		(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only"))
-					     ? ", warn only"
-				     : json_is_true(json_object_get(task, "enforcing"))
-					     ? ""
-					     : ", enforces nothing");
-	}
-}
-
-static void print_exposure(const json_t *view)
-{
-	const json_t *bounds = json_object_get(view, "exposure_bound_runes"), *bound;
-	size_t i;
-
-	(void)printf("exposure bound:");
-	for (i = 0; i < ARRAY_SIZE(tracks); i++) {
-		bound = json_object_get(bounds, tracks[i]);
-		(void)printf("%s the %s track ", i ? "," : "", tracks[i]);
-		if (json_is_integer(bound))
-			(void)printf("%lld runes", (long long)json_integer_value(bound));
-		else
-			(void)printf("unbounded");
-	}
-	(void)printf("; buffered output: no\n");
-	if (json_array_size(json_object_get(view, "output_tasks"))) {
-		print_words("output, judged when it has left: ",
-			    json_object_get(view, "output_tasks"));
-		(void)printf("\n");
-	}
-}
-
-/* "NAME: KEY=VALUE KEY=VALUE" */
-static void print_map(const char *name, json_t *map)
-{
-	const char *key;
-	json_t *value;
-
-	(void)printf("%s:", name);
-	json_object_foreach(map, key, value)
-	{
-		if (json_is_string(value))
-			(void)printf(" %s=%s", key, json_string_value(value));
-		else if (json_is_boolean(value))
-			(void)printf(" %s=%s", key, json_is_true(value) ? "true" : "false");
-		else
-			(void)printf(" %s=%lld", key, (long long)json_integer_value(value));
-	}
-	(void)printf("\n");
-}
-
-static void print_policy(const json_t *view)
-{
-	const json_t *bound = json_object_get(view, "hold_back_runes"), *note, *notes;
-	bool observes = strcmp(cli_text(view, "mode"), policy_mode_name(POLICY_OBSERVE)) == 0;
-	size_t i;
-
-	(void)printf("policy %s: %s%s, %s, on_deny %s, opaque_bodies %s, dns %s",
-		     cli_text(view, "name"), cli_text(view, "mode"),
-		     observes ? " (its tasks enforce nothing)" : "", cli_text(view, "safety_level"),
-		     cli_text(view, "on_deny"), cli_text(view, "opaque_bodies"),
-		     cli_text(view, "dns"));
-	if (cli_number(view, "resolvers"))
-		(void)printf(" (%lld listed)", (long long)cli_number(view, "resolvers"));
-	print_words(", unix ", json_object_get(view, "unix"));
-	(void)printf("\n");
-	print_destinations(json_object_get(view, "destinations"));
-	print_tasks(json_object_get(view, "tasks"));
-	(void)printf("hold-back: at most %lld runes of a request channel, %lld of a response "
-		     "channel (after folding)\n",
-		     (long long)cli_number(bound, "request"),
-		     (long long)cli_number(bound, "response"));
-	print_exposure(view);
-	print_map("limits", json_object_get(view, "limits"));
-	print_map("audit", json_object_get(view, "audit"));
-	notes = json_object_get(view, "notes");
-	json_array_foreach(notes, i, note)
-	{
-		(void)printf("note: %s\n", json_string_value(note));
-	}
-}
-
 static int run(const struct cli *cli, const void *config, int count, char **args)
 {
 	struct policy *policy cleanup(policy_unrefp) = NULL;
@@ -450,7 +349,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	if (cli->json)
 		cli_print_json(view);
 	else
-		print_policy(view);
+		policy_print(view);
 	json_decref(view);
 	return CLI_EXIT_DONE;
 }

@@ -80,17 +80,35 @@ static void on_session_end(void *context, uint64_t number, const struct session 
 	replay->sessions++;
 }
 
-static json_t *found_json(const char *task, uint32_t rule, uint64_t start, uint64_t end)
+static const struct policy_task *task_named(const struct policy *policy, const char *name)
 {
-	return json_pack("{s:s, s:I, s:I, s:I}", "task", task, "rule", (json_int_t)rule, "start",
-			 (json_int_t)start, "end", (json_int_t)end);
+	size_t i = 0;
+
+	while (strcmp(policy->tasks[i].name, name) != 0)
+		i++;
+	return &policy->tasks[i];
+}
+
+static json_t *found_json(const struct policy *policy, const char *name, uint32_t rule,
+			  uint64_t start, uint64_t end)
+{
+	const struct policy_task *task = task_named(policy, name);
+	json_t *found = json_pack("{s:s, s:s, s:I, s:I, s:I}", "task", name, "kind",
+				  policy_task_kind_name(task->kind), "rule", (json_int_t)rule,
+				  "start", (json_int_t)start, "end", (json_int_t)end);
+
+	if (task->set_count)
+		(void)json_object_set_new(
+			found, "rule_name",
+			json_string(builtin_rule_of(task->sets, task->set_count, rule)->name));
+	return found;
 }
 
 static void on_finding(void *context, const struct pipeline_finding *finding)
 {
 	struct replay *replay = context;
-	json_t *found =
-		found_json(finding->task->name, finding->rule, finding->start, finding->end);
+	json_t *found = found_json(replay->policy, finding->task->name, finding->rule,
+				   finding->start, finding->end);
 
 	(void)json_object_set_new(found, "enforcing", json_boolean(finding->task->output));
 	(void)json_array_append_new(replay->findings, found);
@@ -169,7 +187,8 @@ static struct pipeline_task task_of(const struct policy *policy, size_t index, b
 {
 	const struct policy_task *task = &policy->tasks[index];
 
-	return (struct pipeline_task){.name = task->name, .terms = task->terms, .output = output};
+	return (struct pipeline_task){
+		.name = task->name, .matcher = policy_task_matcher(task), .output = output};
 }
 
 /* What a session is told of a track's tasks. */
@@ -344,7 +363,7 @@ static json_t *result_json(const struct replay *replay, enum fault fault)
 	if (denial)
 		(void)json_object_set_new(
 			view, "denial",
-			found_json(denial->task, denial->rule, denial->start, denial->end));
+			found_json(policy, denial->task, denial->rule, denial->start, denial->end));
 	return view;
 }
 

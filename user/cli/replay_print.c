@@ -8,10 +8,18 @@
 
 static void print_found(const char *label, const json_t *found, const char *remark)
 {
-	(void)printf("%-12s by task '%s', term %lld, at runes %lld to %lld%s\n", label,
-		     cli_text(found, "task"), (long long)cli_number(found, "rule"),
-		     (long long)cli_number(found, "start"), (long long)cli_number(found, "end"),
-		     remark);
+	const char *kind = cli_text(found, "kind");
+	const json_t *name = json_object_get(found, "rule_name");
+
+	(void)printf("%-12s by task '%s', %s %lld", label, cli_text(found, "task"),
+		     strcmp(kind, "terms") == 0	  ? "term"
+		     : strcmp(kind, "regex") == 0 ? "pattern"
+						  : "rule",
+		     (long long)cli_number(found, "rule"));
+	if (name)
+		(void)printf(" (%s)", json_string_value(name));
+	(void)printf(", at runes %lld to %lld%s\n", (long long)cli_number(found, "start"),
+		     (long long)cli_number(found, "end"), remark);
 }
 
 void replay_print(const json_t *view)

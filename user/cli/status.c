@@ -102,9 +102,9 @@ static void print_policy(const json_t *policy)
 	(void)printf("\n");
 	json_array_foreach(tasks, i, task)
 	{
-		(void)printf("%-13s %s (%s): %lld terms, longest %lld runes%s\n", "  task",
+		(void)printf("%-13s %s (%s): %lld %s, longest %lld runes%s\n", "  task",
 			     cli_text(task, "name"), cli_text(task, "kind"),
-			     (long long)cli_number(task, "terms"),
+			     (long long)cli_number(task, cli_task_unit(task)), cli_task_unit(task),
 			     (long long)cli_number(task, "longest"),
 			     json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
 	}

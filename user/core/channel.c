@@ -25,7 +25,7 @@ struct channel *channel_new(const struct channel_set *set)
 	channel->run_capacity = ARRAY_SIZE(channel->first);
 	channel->begun = NOT_HELD;
 	for (size_t i = 0; i < channel_cursors(set); i++) {
-		terms_cursor_init(&channel->cursors[i].terms);
+		matcher_cursor_init(&set->matchers[i], &channel->cursors[i].matcher);
 		channel->cursors[i].held = NOT_HELD;
 	}
 	return channel;
@@ -36,7 +36,7 @@ void channel_free(const struct channel_set *set, struct channel *channel)
 	if (!channel)
 		return;
 	for (size_t i = 0; i < channel_cursors(set); i++)
-		terms_cursor_done(&channel->cursors[i].terms);
+		matcher_cursor_done(&set->matchers[i], &channel->cursors[i].matcher);
 	if (channel->runs != channel->first)
 		free(channel->runs);
 	free(channel->key);
@@ -65,7 +65,7 @@ uint64_t channel_gated(const struct channel_set *set, const struct channel *chan
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < set->task_count; i++)
-		most = MAX(most, terms_pending(set->terms[i], &channel->cursors[i].terms));
+		most = MAX(most, matcher_pending(&set->matchers[i], &channel->cursors[i].matcher));
 	return most;
 }
 
@@ -147,28 +147,31 @@ static enum fault place(struct channel_set *set, struct channel *channel, uint64
 	return FAULT_NONE;
 }
 
-struct channel_match channel_match_of(const struct channel *channel, size_t task, uint64_t base)
+struct channel_match channel_match_of(const struct channel_set *set, const struct channel *channel,
+				      size_t task, uint64_t base)
 {
-	const struct terms_match *match = &channel->cursors[task].terms.match;
+	const struct matcher_match match =
+		matcher_match(&set->matchers[task], &channel->cursors[task].matcher);
 	uint64_t first = channel->primed;
 
-	assert(match->start < match->end);
+	assert(match.start < match.end && match.end <= match.decided);
 	return (struct channel_match){
 		.task = task,
-		.term = match->term,
-		.start = channel_track_of(channel, MAX(first, base + match->start)),
-		.end = channel_track_of(channel, MAX(first, base + match->end - 1)) + 1,
+		.rule = match.rule,
+		.start = channel_track_of(channel, MAX(first, base + match.start)),
+		.end = channel_track_of(channel, MAX(first, base + match.end - 1)) + 1,
+		.decided = channel_track_of(channel, MAX(first, base + match.decided - 1)) + 1,
 	};
 }
 
 /*
- * A task denied. The track ends with the match, or with the last complete unit where it was
- * told late, however much more came in the same read.
+ * A task denied. The track ends where the match was decided, or with the last complete unit
+ * where it was told late, however much more came in the same read.
  */
 static enum fault matched(struct channel_set *set, const struct channel *channel, size_t task)
 {
-	set->match = channel_match_of(channel, task, channel->base);
-	set->track = MAX(set->match.end, set->floor);
+	set->match = channel_match_of(set, channel, task, channel->base);
+	set->track = MAX(set->match.decided, set->floor);
 	return FAULT_BLOCKED;
 }
 
@@ -177,6 +180,8 @@ enum fault channel_matcher_fault(int r)
 	switch (r) {
 	case -E2BIG:
 		return FAULT_TOO_LARGE;
+	case -ELOOP:
+		return FAULT_MATCH_LIMIT;
 	case -ENOMEM:
 		return FAULT_NO_MEMORY;
 	default:
@@ -202,19 +207,22 @@ static void update_held(const struct channel_set *set, struct channel *channel)
 {
 	for (size_t i = 0; i < set->task_count; i++) {
 		struct channel_cursor *cursor = &channel->cursors[i];
-		uint64_t runes = terms_pending(set->terms[i], &cursor->terms);
+		uint64_t runes = matcher_pending(&set->matchers[i], &cursor->matcher);
 
 		runes = MIN(runes, channel->runes - channel->primed);
 		cursor->held = runes ? channel_track_of(channel, channel->runes - runes) : NOT_HELD;
 	}
 }
 
-/* The match that ends first counts, then the first task. */
-static bool is_first(const struct terms_cursor *cursor, uint64_t *end)
+/* The match that is decided first counts, then the first task. */
+static bool is_first(const struct matcher *matcher, const struct matcher_cursor *cursor,
+		     uint64_t *decided)
 {
-	if (cursor->match.end >= *end)
+	const uint64_t now = matcher_decided(matcher, cursor);
+
+	if (now >= *decided)
 		return false;
-	*end = cursor->match.end;
+	*decided = now;
 	return true;
 }
 
@@ -222,25 +230,25 @@ static bool is_first(const struct terms_cursor *cursor, uint64_t *end)
 static enum fault scan_tasks(struct channel_set *set, struct channel *channel, const uint8_t *text,
 			     size_t len, uint64_t runes)
 {
-	uint64_t end = UINT64_MAX;
+	uint64_t decided = UINT64_MAX;
 	enum fault fault;
 	size_t task = 0;
 
 	for (size_t i = 0; i < set->task_count; i++) {
-		struct terms_cursor *cursor = &channel->cursors[i].terms;
-		int r = terms_scan(set->terms[i], cursor, text, len, runes);
+		struct matcher_cursor *cursor = &channel->cursors[i].matcher;
+		int r = matcher_scan(&set->matchers[i], cursor, text, len, runes);
 
 		if (r < 0)
 			return channel_matcher_fault(r);
-		if (r && is_first(cursor, &end))
+		if (r && is_first(&set->matchers[i], cursor, &decided))
 			task = i;
 	}
 	if (set->watch_count) {
-		fault = channel_watch(set, channel, text, len, runes, end);
+		fault = channel_watch(set, channel, text, len, runes, decided);
 		if (fault)
 			return fault;
 	}
-	if (end != UINT64_MAX)
+	if (decided != UINT64_MAX)
 		return matched(set, channel, task);
 	channel->runes += runes;
 	return FAULT_NONE;
@@ -347,25 +355,25 @@ enum fault channel_surrogate(struct channel_set *set, struct channel *channel, u
 /* The text ends; for those that gate alone, where those that watch may see more of it. */
 static enum fault end_tasks(struct channel_set *set, struct channel *channel, bool gating_alone)
 {
-	uint64_t end = UINT64_MAX;
+	uint64_t decided = UINT64_MAX;
 	enum fault fault;
 	size_t task = 0;
 
 	for (size_t i = 0; i < set->task_count; i++) {
-		struct terms_cursor *cursor = &channel->cursors[i].terms;
-		int r = terms_end(set->terms[i], cursor);
+		struct matcher_cursor *cursor = &channel->cursors[i].matcher;
+		int r = matcher_end(&set->matchers[i], cursor);
 
 		if (r < 0)
 			return channel_matcher_fault(r);
-		if (r && is_first(cursor, &end))
+		if (r && is_first(&set->matchers[i], cursor, &decided))
 			task = i;
 	}
 	if (set->watch_count && !gating_alone) {
-		fault = channel_watch_end(set, channel, end);
+		fault = channel_watch_end(set, channel, decided);
 		if (fault)
 			return fault;
 	}
-	if (end != UINT64_MAX)
+	if (decided != UINT64_MAX)
 		return matched(set, channel, task);
 	if (gating_alone) {
 		channel->base = channel->runes;

@@ -15,7 +15,8 @@
  *      cleared by any task.
  *  H2. How text is cut into calls changes neither whether it is denied, nor where
  *      it is cleared to when it is. (Of two tasks that deny within a few runes of
- *      each other, the cut may decide which is named, where one of them folds.)
+ *      each other, the cut may decide which is named, where one of them folds, or
+ *      holds more than REGEX_HELD_EXACT bytes.)
  *  H3. A channel that has nothing pending keeps nothing of its text.
  *  H4. Of a channel that is whole no rune is cleared by any task before it is complete;
  *      its text is matched as it comes all the same.
@@ -38,7 +39,7 @@
 
 #include "base/macros.h"
 #include "core/fault.h"
-#include "core/terms.h"
+#include "core/matcher.h"
 
 /* Texts parked in one unit at once; past it the unit is too large. */
 #define CHANNEL_PARKED_MAX 16384u
@@ -51,7 +52,7 @@ struct channel_run {
 };
 
 struct channel_cursor {
-	struct terms_cursor terms;
+	struct matcher_cursor matcher;
 	uint64_t held; /* track number of the first rune not cleared, or UINT64_MAX */
 };
 
@@ -102,8 +103,8 @@ struct channel_long {
 
 struct channel_match {
 	size_t task;
-	uint32_t term;
-	uint64_t start, end; /* track */
+	uint32_t rule;
+	uint64_t start, end, decided; /* track */
 };
 
 /* Of a task that watches. */
@@ -113,8 +114,8 @@ struct channel_watcher {
 };
 
 struct channel_set {
-	const struct terms *const *terms; /* per task, then per one that watches; borrowed */
-	size_t task_count;		  /* of those that gate */
+	const struct matcher *matchers; /* per task, then per one that watches; borrowed */
+	size_t task_count;		/* of those that gate */
 	size_t watch_count;
 	struct channel_watcher *watch; /* of those that watch; borrowed */
 	void (*on_found)(void *context, const struct channel_match *match); /* task counts on */
@@ -166,7 +167,7 @@ void channel_set_restart(struct channel_set *set, uint64_t track);
 /* Another session: the tasks that watch begin anew. No text is under way. */
 void channel_set_wake(struct channel_set *set);
 
-/* Adds a joined channel; the name is copied. -ENOMEM. */
+/* Adds a joined channel; the name is copied. -ENOMEM, also where a matcher fails (H6). */
 int channel_set_join(struct channel_set *set, const char *name,
 		     struct channel **ret_channel) must_check;
 
@@ -179,7 +180,7 @@ struct channel *channel_set_find(struct channel_set *set, const char *name, size
 /*
  * Appends well-formed text of that many runes, or one surrogate of a pair to be.
  * FAULT_BLOCKED: set->match; FAULT_ACCOUNTING: past the ceiling, or a matcher failed;
- * FAULT_TOO_LARGE: runes without end that fold as one; FAULT_NO_MEMORY.
+ * FAULT_TOO_LARGE: runes without end that fold as one; FAULT_MATCH_LIMIT; FAULT_NO_MEMORY.
  */
 enum fault channel_text(struct channel_set *set, struct channel *channel, const uint8_t *text,
 			size_t len, uint64_t runes) must_check;

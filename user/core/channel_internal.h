@@ -27,17 +27,18 @@ uint64_t channel_watched(const struct channel_set *set, const struct channel *ch
 enum fault channel_end_gating(struct channel_set *set, struct channel *channel) must_check;
 
 /* Where in the track a task has matched; its cursor counts from that rune of the channel on. */
-struct channel_match channel_match_of(const struct channel *channel, size_t task, uint64_t base);
+struct channel_match channel_match_of(const struct channel_set *set, const struct channel *channel,
+				      size_t task, uint64_t base);
 enum fault channel_matcher_fault(int err);
 
 /*
  * Those that watch, over text that those which gate have evaluated, and what they find of it
- * that ends by `end`: the end of a match that denied, or UINT64_MAX. The fault is that of a
+ * that is decided by then: where a match that denied was, or UINT64_MAX. The fault is that of a
  * matcher which may not fail.
  */
 enum fault channel_watch(struct channel_set *set, struct channel *channel, const uint8_t *text,
-			 size_t len, uint64_t runes, uint64_t end) must_check;
+			 size_t len, uint64_t runes, uint64_t decided) must_check;
 enum fault channel_watch_end(struct channel_set *set, struct channel *channel,
-			     uint64_t end) must_check;
+			     uint64_t decided) must_check;
 
 #endif

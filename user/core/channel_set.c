@@ -56,7 +56,8 @@ static int prime(const struct channel_set *set, struct channel *channel)
 	uint64_t runes = utf8_count(text, len);
 
 	for (size_t i = 0; len && i < set->task_count; i++)
-		if (terms_scan(set->terms[i], &channel->cursors[i].terms, text, len, runes) < 0)
+		if (matcher_prime(&set->matchers[i], &channel->cursors[i].matcher, text, len,
+				  runes) < 0)
 			return -ENOMEM;
 	channel->runes = channel->primed = len ? runes : 0;
 	return 0;
@@ -148,7 +149,7 @@ size_t channel_memory(const struct channel_set *set, const struct channel *chann
 	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]);
 
 	for (size_t i = 0; i < channel_cursors(set); i++)
-		bytes += terms_cursor_memory(&channel->cursors[i].terms);
+		bytes += matcher_cursor_memory(&set->matchers[i], &channel->cursors[i].matcher);
 	if (channel->runs != channel->first)
 		bytes += channel->run_capacity * sizeof(*channel->runs);
 	return bytes + (channel->key ? channel->key_len + 1 : 0);

@@ -13,7 +13,8 @@ uint64_t channel_watched(const struct channel_set *set, const struct channel *ch
 
 	for (size_t i = set->task_count; i < channel_cursors(set); i++)
 		if (!set->watch[i - set->task_count].rests)
-			most = MAX(most, terms_pending(set->terms[i], &channel->cursors[i].terms));
+			most = MAX(most, matcher_pending(&set->matchers[i],
+							 &channel->cursors[i].matcher));
 	return most;
 }
 
@@ -23,11 +24,20 @@ static void rest(struct channel_set *set, size_t task)
 	set->rested = true;
 }
 
-/* What a matcher answered: a match that ends too late was never in the track. */
-static enum fault take(struct channel_set *set, const struct channel *channel, size_t task, int r,
-		       uint64_t end)
+/* Where those that gate decided counts from the channel's base. */
+static bool is_late(const struct channel_set *set, const struct channel *channel, size_t task,
+		    uint64_t decided)
 {
-	const struct terms_cursor *cursor = &channel->cursors[task].terms;
+	const struct matcher_cursor *cursor = &channel->cursors[task].matcher;
+
+	return decided != UINT64_MAX &&
+	       matcher_decided(&set->matchers[task], cursor) > channel->base + decided;
+}
+
+/* What a matcher answered: a match that is decided too late was never in the track. */
+static enum fault take(struct channel_set *set, const struct channel *channel, size_t task, int r,
+		       uint64_t decided)
+{
 	struct channel_match match;
 
 	if (r < 0) {
@@ -37,44 +47,44 @@ static enum fault take(struct channel_set *set, const struct channel *channel, s
 		rest(set, task);
 		return FAULT_NONE;
 	}
-	/* The ends of those that gate count from the channel's base. */
-	if (!r || (end != UINT64_MAX && cursor->match.end > channel->base + end))
+	if (!r || is_late(set, channel, task, decided))
 		return FAULT_NONE;
-	match = channel_match_of(channel, task, 0);
+	match = channel_match_of(set, channel, task, 0);
 	rest(set, task);
 	set->on_found(set->found_context, &match);
 	return FAULT_NONE;
 }
 
 enum fault channel_watch(struct channel_set *set, struct channel *channel, const uint8_t *text,
-			 size_t len, uint64_t runes, uint64_t end)
+			 size_t len, uint64_t runes, uint64_t decided)
 {
 	enum fault fault = FAULT_NONE;
 
 	for (size_t i = set->task_count; i < channel_cursors(set) && !fault; i++)
 		if (!set->watch[i - set->task_count].rests)
 			fault = take(set, channel, i,
-				     terms_scan(set->terms[i], &channel->cursors[i].terms, text,
-						len, runes),
-				     end);
+				     matcher_scan(&set->matchers[i], &channel->cursors[i].matcher,
+						  text, len, runes),
+				     decided);
 	return fault;
 }
 
-enum fault channel_watch_end(struct channel_set *set, struct channel *channel, uint64_t end)
+enum fault channel_watch_end(struct channel_set *set, struct channel *channel, uint64_t decided)
 {
 	enum fault fault = FAULT_NONE;
 
 	for (size_t i = set->task_count; i < channel_cursors(set) && !fault; i++)
 		if (!set->watch[i - set->task_count].rests)
 			fault = take(set, channel, i,
-				     terms_end(set->terms[i], &channel->cursors[i].terms), end);
+				     matcher_end(&set->matchers[i], &channel->cursors[i].matcher),
+				     decided);
 	return fault;
 }
 
 static void reset(const struct channel_set *set, struct channel *channel)
 {
 	for (size_t i = set->task_count; channel && i < channel_cursors(set); i++)
-		terms_cursor_done(&channel->cursors[i].terms);
+		matcher_cursor_done(&set->matchers[i], &channel->cursors[i].matcher);
 }
 
 void channel_set_wake(struct channel_set *set)

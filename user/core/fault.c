@@ -28,6 +28,7 @@ static const char *const names[] = {
 	[FAULT_UNREPRESENTED] = "unrepresented",
 	[FAULT_OUTPUT_DENIED] = "output_denied",
 	[FAULT_RESUME_REFUSED] = "resume_refused",
+	[FAULT_MATCH_LIMIT] = "match_limit",
 };
 _Static_assert(ARRAY_SIZE(names) == _FAULT_MAX, "a name for every fault");
 

@@ -28,9 +28,10 @@ enum fault {
 	FAULT_HOLD_TIMEOUT,   /* held bytes outlived hold_timeout_s */
 	FAULT_ACCOUNTING,     /* the session refused an operation */
 	FAULT_NO_MEMORY,
-	FAULT_UNREPRESENTED,  /* strict: a field, or a choice, that the extractor does not represent */
+	FAULT_UNREPRESENTED, /* strict: a field, or a choice, that the extractor does not represent */
 	FAULT_OUTPUT_DENIED,  /* a task of `output` denied the assembled response */
 	FAULT_RESUME_REFUSED, /* a retry whose earlier attempts are not known, or not cleared */
+	FAULT_MATCH_LIMIT,    /* a pattern needs more steps than it may take (core/regex.h X6) */
 	_FAULT_MAX,
 };
 

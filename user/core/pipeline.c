@@ -91,15 +91,15 @@ static int init_set(struct pipeline *p, const struct pipeline_config *config)
 	size_t gating = config->task_count, count = gating + config->watcher_count;
 	int r;
 
-	p->terms = calloc(count + 1, sizeof(*p->terms));
-	if (!p->terms)
+	p->matchers = calloc(count + 1, sizeof(*p->matchers));
+	if (!p->matchers)
 		return -ENOMEM;
 	for (size_t i = 0; i < gating; i++)
-		p->terms[i] = config->tasks[i].terms;
+		p->matchers[i] = config->tasks[i].matcher;
 	for (size_t i = gating; i < count; i++)
-		p->terms[i] = config->watchers[i - gating].terms;
+		p->matchers[i] = config->watchers[i - gating].matcher;
 	p->set = (struct channel_set){
-		.terms = p->terms,
+		.matchers = p->matchers,
 		.task_count = gating,
 		.ceiling = config->task_count ? SESSION_RUNES_MAX : UINT64_MAX,
 		.on_text = config->on_text,
@@ -210,7 +210,7 @@ void pipeline_free(struct pipeline *p)
 	channel_set_done(&p->set);
 	pipeline_watch_done(p);
 	pipeline_hold_done(&p->hold);
-	free(p->terms);
+	free(p->matchers);
 	free(p);
 }
 
@@ -411,7 +411,7 @@ static enum fault fail(struct pipeline *p, enum fault fault)
 	if (fault == FAULT_BLOCKED) {
 		p->denial = (struct pipeline_denial){
 			.task = p->hold.tasks[match->task].name,
-			.rule = match->term,
+			.rule = match->rule,
 			.start = match->start,
 			.end = match->end,
 		};

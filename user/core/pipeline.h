@@ -35,7 +35,7 @@
 #include "core/fault.h"
 #include "core/refusal.h"
 #include "core/session.h"
-#include "core/terms.h"
+#include "core/matcher.h"
 
 struct exchanges;
 
@@ -130,8 +130,8 @@ struct extract {
 };
 
 struct pipeline_task {
-	const char *name;	   /* as in the session; borrowed, outlives the pipeline */
-	const struct terms *terms; /* borrowed, outlives the pipeline */
+	const char *name;	/* as in the session; borrowed, outlives the pipeline */
+	struct matcher matcher; /* what it borrows outlives the pipeline */
 	bool output; /* a watcher: what it finds denies the response, when that has ended */
 };
 
@@ -210,7 +210,7 @@ struct pipeline_config {
 	void *context;
 };
 
-/* Which task denied, and where: rule is the term's index. Never the text. */
+/* Which task denied, and where: rule is the index of the term or pattern. Never the text. */
 struct pipeline_denial {
 	const char *task; /* the configuration's name of it */
 	uint32_t rule;

@@ -30,7 +30,7 @@ int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config 
 	if (!hold->tasks)
 		return -ENOMEM;
 	for (size_t i = 0; i < config->task_count; i++) {
-		if (!config->tasks[i].terms)
+		if (!matcher_is_set(&config->tasks[i].matcher))
 			return -EINVAL;
 		hold->tasks[i].name = config->tasks[i].name;
 	}

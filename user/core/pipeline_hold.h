@@ -55,7 +55,7 @@ struct pipeline_hold {
 	size_t settle_at; /* units, between two calls of settle */
 };
 
-/* -EINVAL: no such level, or a task without terms. -ENOMEM. */
+/* -EINVAL: no such level, or a task without a matcher. -ENOMEM. */
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config) must_check;
 void pipeline_hold_done(struct pipeline_hold *hold);
 

@@ -60,7 +60,7 @@ struct pipeline {
 	struct channel_set set;
 	struct extractor extractor;
 	struct pipeline_hold hold;
-	const struct terms **terms;
+	struct matcher *matchers;
 };
 
 /* What a part that could not be made makes of the flow. */

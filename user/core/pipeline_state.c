@@ -106,7 +106,7 @@ const struct pipeline_denial *pipeline_denial(const struct pipeline *p)
 
 size_t pipeline_memory(const struct pipeline *p)
 {
-	return sizeof(*p) + (p->set.task_count + p->watch.count + 1) * sizeof(*p->terms) +
+	return sizeof(*p) + (p->set.task_count + p->watch.count + 1) * sizeof(*p->matchers) +
 	       p->watch.count * sizeof(*p->watch.states) + channel_set_memory(&p->set) +
 	       extractor_memory(&p->extractor) + pipeline_hold_memory(&p->hold) +
 	       pipeline_body_memory(&p->body) + (p->http ? pipeline_http_memory(p) : 0) +

@@ -12,7 +12,7 @@ static void on_found(void *context, const struct channel_match *match)
 	const struct pipeline_task *task = &p->watch.tasks[match->task - p->set.task_count];
 	const struct pipeline_finding finding = {
 		.task = task,
-		.rule = match->term,
+		.rule = match->rule,
 		.start = match->start - p->watch.origin,
 		.end = match->end - p->watch.origin,
 	};
@@ -46,7 +46,8 @@ int pipeline_watch_init(struct pipeline *p, const struct pipeline_config *config
 	for (size_t i = 0; i < watch->count; i++) {
 		const struct pipeline_task *task = &watch->tasks[i];
 
-		if (!task->terms || (task->output && config->track != SESSION_RESPONSE))
+		if (!matcher_is_set(&task->matcher) ||
+		    (task->output && config->track != SESSION_RESPONSE))
 			return -EINVAL;
 		watch->states[i].must = task->output;
 		watch->judges |= task->output;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/coverage.h"
 #include "core/policy_parse.h"
 
 static const struct policy_key policy_keys[] = {
@@ -186,6 +187,7 @@ void policy_unref(struct policy *policy)
 	for (i = 0; i < policy->task_count; i++) {
 		free(policy->tasks[i].name);
 		terms_free(policy->tasks[i].terms);
+		regex_free(policy->tasks[i].regex);
 	}
 	for (i = 0; i < policy->unix_count; i++)
 		free(policy->unix_addresses[i]);
@@ -200,17 +202,35 @@ void policy_unref(struct policy *policy)
 	free(policy);
 }
 
+static struct matcher track_matcher(const struct policy *policy, enum session_track track, size_t i)
+{
+	return policy_task_matcher(&policy->tasks[policy->track_tasks[track][i]]);
+}
+
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
 {
-	uint32_t longest, bound = 0;
+	uint32_t bound = 0;
 	size_t i;
 
 	for (i = 0; i < policy->track_task_count[track]; i++) {
-		longest = terms_longest(policy->tasks[policy->track_tasks[track][i]].terms);
-		if (longest > bound + 1)
-			bound = longest - 1;
+		const struct matcher matcher = track_matcher(policy, track, i);
+
+		bound = MAX(bound, coverage_tail(matcher_longest(&matcher)));
 	}
 	return bound;
+}
+
+uint32_t policy_tail(const struct policy *policy, enum session_track track)
+{
+	uint32_t tail = 0;
+	size_t i;
+
+	for (i = 0; i < policy->track_task_count[track]; i++) {
+		const struct matcher matcher = track_matcher(policy, track, i);
+
+		tail = MAX(tail, matcher_tail(&matcher));
+	}
+	return tail;
 }
 
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,

@@ -22,6 +22,8 @@
 
 #include "base/doc.h"
 #include "base/macros.h"
+#include "core/builtin.h"
+#include "core/matcher.h"
 #include "core/pipeline.h"
 
 #define POLICY_NAME_MAX		64u
@@ -58,12 +60,19 @@ struct policy_limits {
 		verdict_timeout_ms;
 };
 
+enum policy_task_kind { POLICY_TASK_TERMS, POLICY_TASK_REGEX, POLICY_TASK_BUILTIN };
+
 struct policy_task {
 	char *name;
-	struct terms *terms;
-	size_t term_count;
-	unsigned int fold;
+	enum policy_task_kind kind;
+	size_t rule_count; /* terms, patterns, or rules of the sets */
 	bool warn_only;
+	struct terms *terms; /* of kind terms */
+	unsigned int fold;
+	struct regex *regex;			      /* of the other kinds */
+	uint32_t max_runes;			      /* regex: the window, 0 for none */
+	const struct builtin_set *sets[BUILTIN_SETS]; /* builtin: in the file's order */
+	size_t set_count;
 };
 
 /* Indexes into tasks. */
@@ -134,13 +143,22 @@ DEFINE_CLEANUP(struct policy *, policy_unref)
 const struct policy_destination *policy_match(const struct policy *policy, const uint8_t addr[16],
 					      uint16_t port);
 
-/* Runes of a channel that a track's tasks may keep waiting: the longest term less one. */
+/* What a task searches text with; valid as long as the policy. */
+static inline struct matcher policy_task_matcher(const struct policy_task *task)
+{
+	return (struct matcher){.terms = task->terms, .regex = task->regex};
+}
+
+/* Runes of a channel that a track's tasks may keep waiting: the longest L less one. */
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track);
+
+/* Runes of a channel's end that the track's tasks need of an attempt that is gone on from. */
+uint32_t policy_tail(const struct policy *policy, enum session_track track);
 
 /*
  * The exposure bound of a track: runes, after folding, of what one of its tasks denies that may
  * have left before it did. 0 under blocking and complete, where a matcher holds back what could
- * begin a term; the longest term less one under deferred. false: there is no bound (nothing
+ * begin a match; the longest L less one under deferred. false: there is no bound (nothing
  * gates the track). A task of `output` is bound by none: it denies what has left.
  */
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,
@@ -152,6 +170,9 @@ bool policy_exposure_bound(const struct policy *policy, enum session_track track
 int policy_parse_peer(const char *text, uint8_t ret_addr[16], uint16_t *ret_port) must_check;
 
 /* The names the file uses, never NULL. */
+const char *policy_task_kind_name(enum policy_task_kind kind);
+/* What such a task has rule_count of: "terms", "patterns", "rules". */
+const char *policy_task_unit_name(enum policy_task_kind kind);
 const char *policy_mode_name(enum policy_mode mode);
 const char *policy_action_name(enum policy_action action);
 const char *policy_framing_name(enum framing_kind kind);

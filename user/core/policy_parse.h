@@ -78,6 +78,9 @@ int policy_read_destinations(struct policy_error *error, const struct doc_node *
 			     struct policy *policy) must_check;
 int policy_read_tasks(struct policy_error *error, const struct doc_node *document,
 		      struct policy *policy) must_check;
+/* What a task searches for, by its kind, and what else its keys say. */
+int policy_read_rules(struct policy_error *error, const struct doc_node *node,
+		      struct policy_task *task) must_check;
 int policy_read_limits(struct policy_error *error, const struct doc_node *node,
 		       struct policy *policy) must_check;
 int policy_read_outside(struct policy_error *error, const struct doc_node *document,

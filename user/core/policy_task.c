@@ -8,134 +8,48 @@
 #define TASK_NAME_MAX 64u
 
 static const struct policy_choice task_kinds[] = {
-	{"terms", 0, true},
-	{"regex", -1, false},
-	{"builtin", -1, false},
+	[POLICY_TASK_TERMS] = {"terms", POLICY_TASK_TERMS, true},
+	[POLICY_TASK_REGEX] = {"regex", POLICY_TASK_REGEX, true},
+	[POLICY_TASK_BUILTIN] = {"builtin", POLICY_TASK_BUILTIN, true},
 	{"interceptor", -1, false},
 };
 
-static const struct policy_choice folds[] = {
-	{"casefold", TERMS_FOLD_CASEFOLD, true}, {"nfkc", TERMS_FOLD_NFKC, true},
-	{"nfc", TERMS_FOLD_NFC, true},		 {"ignorable", TERMS_FOLD_IGNORABLE, true},
-	{"strip_mn", TERMS_FOLD_STRIP_MN, true}, {"confusable", TERMS_FOLD_CONFUSABLE, true},
-};
-
-const char *policy_fold_name(unsigned int i)
+const char *policy_task_kind_name(enum policy_task_kind kind)
 {
-	return i < ARRAY_SIZE(folds) ? folds[i].name : NULL;
-}
-
-static int read_folds(struct policy_error *error, const struct doc_node *node,
-		      unsigned int *ret_folds)
-{
-	unsigned int set = 0;
-	size_t i;
-	int err, fold = 0;
-
-	for (i = 0; node && i < node->count; i++) {
-		err = policy_get_choice(error, node->children[i], "fold", folds, ARRAY_SIZE(folds),
-					&fold);
-		if (err)
-			return err;
-		if (set & (unsigned int)fold)
-			return policy_refuse(error, -EINVAL, node->children[i],
-					     "fold '%s' stands here twice",
-					     node->children[i]->scalar);
-		set |= (unsigned int)fold;
-	}
-	*ret_folds = set;
-	return 0;
-}
-
-static int build_terms(struct policy_error *error, const struct doc_node *node, const char **list,
-		       struct policy_task *task)
-{
-	size_t i, bad = 0;
-	int err;
-
-	for (i = 0; i < node->count; i++) {
-		const struct doc_node *term = node->children[i];
-
-		/* It would be found everywhere. */
-		if (term->kind == DOC_SCALAR && term->quoted && !*term->scalar)
-			return policy_refuse(error, -EINVAL, term, "a term must not be empty");
-		err = policy_get_text(error, term, &list[i]);
-		if (err)
-			return err;
-	}
-	err = terms_new(list, node->count, task->fold, &bad, &task->terms);
-	if (err == -EINVAL && bad < node->count)
-		return policy_refuse(error, -EINVAL, node->children[bad],
-				     "nothing of this term is left after folding");
-	if (err == -E2BIG)
-		return policy_refuse(error, -EINVAL, node,
-				     "the terms are too large together: over %u states",
-				     TERMS_STATES_MAX);
-	if (err == -EINVAL)
-		return policy_refuse(error, -EINVAL, node, "these terms cannot be matched");
-	return err;
-}
-
-static int read_terms(struct policy_error *error, const struct doc_node *node,
-		      struct policy_task *task)
-{
-	const char **list;
-	int err;
-
-	if (node->count < 1 || node->count > POLICY_TERMS_MAX)
-		return policy_refuse(error, -EINVAL, node, "a task has 1 to %u terms",
-				     POLICY_TERMS_MAX);
-	list = calloc(node->count, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	err = build_terms(error, node, list, task);
-	free(list);
-	task->term_count = node->count;
-	return err;
+	return kind <= POLICY_TASK_BUILTIN ? task_kinds[kind].name : "none";
 }
 
 /* The kind is read first: what another kind takes is unknown here. */
-static int check_kind(struct policy_error *error, const struct doc_node *node)
+static int read_kind(struct policy_error *error, const struct doc_node *node,
+		     enum policy_task_kind *ret_kind)
 {
 	const struct doc_node *kind = doc_node_get(node, "kind");
-	int value = 0;
+	int value = 0, err;
 
 	if (node->kind == DOC_MAP && !kind)
 		return policy_refuse_key(error, -EINVAL, node, "task '%.64s' has no 'kind'",
 					 node->key);
 	if (!kind)
 		return policy_refuse(error, -EINVAL, node, "task '%.64s' must be a map", node->key);
-	return policy_get_choice(error, kind, "task kind", task_kinds, ARRAY_SIZE(task_kinds),
-				 &value);
+	err = policy_get_choice(error, kind, "task kind", task_kinds, ARRAY_SIZE(task_kinds),
+				&value);
+	if (!err)
+		*ret_kind = (enum policy_task_kind)value;
+	return err;
 }
 
 static int read_task(struct policy_error *error, const struct doc_node *node,
 		     struct policy_task *task)
 {
-	static const struct policy_key keys[] = {
-		{"kind", POLICY_FORM_SCALAR, true},
-		{"terms", POLICY_FORM_LIST, true},
-		{"fold", POLICY_FORM_LIST, false},
-		{"warn_only", POLICY_FORM_SCALAR, false},
-	};
-	const struct doc_node *warn_only = doc_node_get(node, "warn_only");
 	int err;
 
 	err = policy_get_name(error, node, node->key, TASK_NAME_MAX);
 	if (!err)
-		err = check_kind(error, node);
-	if (!err)
-		err = policy_check_keys(error, node, node->key, keys, ARRAY_SIZE(keys));
-	if (!err && warn_only)
-		err = policy_get_bool(error, warn_only, &task->warn_only);
-	if (!err)
-		err = read_folds(error, doc_node_get(node, "fold"), &task->fold);
+		err = read_kind(error, node, &task->kind);
 	if (err)
 		return err;
 	task->name = strdup(node->key);
-	if (!task->name)
-		return -ENOMEM;
-	return read_terms(error, doc_node_get(node, "terms"), task);
+	return task->name ? policy_read_rules(error, node, task) : -ENOMEM;
 }
 
 static int find_task(const struct policy *policy, const char *name, size_t *ret_index)

@@ -59,10 +59,14 @@ static json_t *tasks_json(const struct policy *policy)
 	for (size_t i = 0; i < policy->task_count; i++) {
 		const struct policy_task *task = &policy->tasks[i];
 
+		const struct matcher matcher = policy_task_matcher(task);
+
 		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name",
-							    task->name, "kind", "terms", "terms",
-							    (json_int_t)task->term_count, "longest",
-							    (json_int_t)terms_longest(task->terms),
+							    task->name, "kind",
+							    policy_task_kind_name(task->kind),
+							    policy_task_unit_name(task->kind),
+							    (json_int_t)task->rule_count, "longest",
+							    (json_int_t)matcher_longest(&matcher),
 							    "warn_only", (int)task->warn_only));
 	}
 	return list;

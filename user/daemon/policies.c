@@ -55,7 +55,7 @@ void policies_done(struct policies *policies)
 
 static struct pipeline_task pipeline_task_of(const struct policy_task *task)
 {
-	return (struct pipeline_task){.name = task->name, .terms = task->terms};
+	return (struct pipeline_task){.name = task->name, .matcher = policy_task_matcher(task)};
 }
 
 static int fill_gating(struct loaded_policy *loaded, enum session_track track)

@@ -201,7 +201,7 @@ static int new_exchanges(struct stream *stream)
 			    .policy = stream->policy->digest,
 			    .peer = &stream->origin.peer,
 			    .peer_len = sizeof(stream->origin.peer),
-			    .keep = policy_hold_back(policy, SESSION_RESPONSE)},
+			    .keep = policy_tail(policy, SESSION_RESPONSE)},
 	};
 
 	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
