@@ -112,6 +112,9 @@ enum sluice_end {
 	SLUICE_END_FAILED
 };
 
+/* No version's config is larger: a size beyond it was not set. */
+#define SLUICE_CONFIG_SIZE_MAX 4096u
+
 /* All of zero but size: level blocking, no tasks. */
 struct sluice_config {
 	size_t size; /* sizeof(struct sluice_config) */
@@ -294,7 +297,7 @@ struct sluice_verdict {
 };
 
 /*
- * Reads len bytes of JSON (RFC 8259) and checks their shape before anything is read out of them.
+ * Reads len bytes of JSON (RFC 8259; NULL where len is 0) and checks their shape before anything is read out of them.
  * by_host: the host made the verdict itself, and may use the reason "host_error:…". Sets
  * *ret_verdict in any case, and returns its fault.
  */

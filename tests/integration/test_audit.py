@@ -5,10 +5,12 @@ is, that the chain holds over rotation, kills and restarts, and what a full disk
 quota do."""
 import collections
 import contextlib
+import fcntl
 import glob
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 
@@ -378,14 +380,102 @@ def a_head_finds_truncation(bench):
     equal((seen['line'], seen['file']), (2, files(daemon)[0]), 'where the edit is')
 
 
+def a_live_trail_verifies(bench):
+    """A record under way, or a file without one, is no fault while a daemon writes."""
+    daemon, server = bench.daemon(), bench.server(echo)
+    run_echo(daemon, server, line('x'))
+    daemon.stop()
+    whole, last = len(records(daemon)), files(daemon)[-1]
+    follows = os.path.join(daemon.audit, 'audit-%020d.jsonl' % (whole + 1))
+    with open(os.path.join(daemon.audit, 'lock'), 'rb') as lock:
+        with open(follows, 'wb'):
+            equal(verify(daemon, status=1)['fault'], 'cut_off', 'an empty file')
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            seen = verify(daemon)
+            equal((seen['live'], seen['records']), (True, whole), 'with a daemon')
+        os.unlink(follows)
+        with open(last, 'ab') as trail:
+            trail.write(b'{"seq":99,"time"')
+        seen = verify(daemon)
+        equal((seen['live'], seen['records']), (True, whole), 'half a record')
+        os.rename(last, follows)
+        equal(verify(daemon, status=1)['fault'], 'misnamed', 'the number in a name')
+        with open(last, 'wb'):
+            equal(verify(daemon, status=1)['fault'], 'cut_off', 'a file in the middle')
+
+
+def what_cannot_be_read_is_no_fault(bench):
+    """verify exits with 2 where it cannot read what it is to verify."""
+    daemon = bench.daemon()
+    daemon.stop()
+    gone = files(daemon)[0] + '.gone'
+    for path in (gone, os.path.join(bench.folder, 'nothing')):
+        done = subprocess.run([SLUICECTL, 'audit', 'verify', path], capture_output=True,
+                              timeout=30, check=False)
+        equal((done.returncode, b'cannot read' in done.stderr), (2, True), 'of %s' % path)
+    os.rename(files(daemon)[0], gone)
+    os.mkdir(gone[:-len('.gone')])
+    equal(subprocess.run([SLUICECTL, 'audit', 'verify', daemon.audit], capture_output=True,
+                         timeout=30, check=False).returncode, 2, 'a directory for a file')
+
+
+def a_lost_file_closes(bench):
+    """A file that is removed, renamed or cut: as a full disk, until it is as it was."""
+    daemon, server = bench.daemon(), bench.server(echo)
+    cgroup = bench.cgroup()
+    daemon.call('watch', cgroup=cgroup)
+    agent = bench.in_cgroup(cgroup, LIVE, server.port)
+    equal(talk(agent, b'one'), b'echo', 'before')
+    path = files(daemon)[0]
+    os.rename(path, path + '.old')
+    wait_for(lambda: daemon.status()['reasons'].get('audit_full'), 10, 'a stream ends')
+    check('is lost' in daemon.read_log(), 'the log says nothing of it')
+    check(talk(agent, b'two') != b'echo', 'the stream goes on')
+    check(talk(agent, b'three') != b'echo', 'a new stream is not refused')
+    os.rename(path + '.old', path)
+    wait_for(lambda: not daemon.status()['audit']['failing'], 10, 'it can write again')
+    equal(talk(agent, b'four'), b'echo', 'after')
+    daemon.stop()
+    verify(daemon)
+
+
+def a_limit_of_size_is_a_full_disk(bench):
+    """RLIMIT_FSIZE, at the start and later: an error, and no signal."""
+    daemon, server = bench.daemon(), bench.server(echo)
+    run_echo(daemon, server, line('x'))
+    subprocess.run(['prlimit', '--pid', str(daemon.process.pid), '--fsize=%d' %
+                    (os.path.getsize(files(daemon)[0]) + 100)], check=True)
+    wait_for(lambda: run_echo(daemon, server, line('x')) != 'complete', 10, 'a refusal')
+    equal(daemon.status()['audit']['failing'], True, 'failing')
+    second = bench.daemon(start=False)
+    done = bench.run(['prlimit', '--fsize=100', *second.arguments()])
+    check(done.returncode == 1 and b'cannot be written' in done.stderr, 'it ended with %d: %r',
+          done.returncode, done.stderr)
+
+
+def connections_of_nobody_are_told(bench):
+    """Connections to the listener that no agent made are counted in the trail."""
+    daemon = bench.daemon()
+    for _ in range(20):
+        with contextlib.suppress(OSError), socket.create_connection(
+                ('127.0.0.1', daemon.port), 2) as one:
+            one.recv(10)
+    count = wait_for(lambda: daemon.status()['reasons'].get('no_origin'), 10, 'the count')
+    daemon.stop()
+    rows = events(daemon, 'dropped')
+    equal({row['reason'] for row in rows}, {'no_origin'}, 'the reason')
+    equal(sum(row['streams_refused'] for row in rows), count, 'streams refused')
+
+
 class SmallDisk:
     """A daemon whose trail is on a tmpfs that the test fills and empties."""
 
-    def __init__(self, bench, policy):
+    def __init__(self, bench, policy, size='256k', options=()):
         self.daemon = bench.daemon(policy, start=False)
+        self.daemon.options = list(options)
         self.ballast = os.path.join(self.daemon.audit, 'ballast')
         os.mkdir(self.daemon.audit, 0o700)
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=256k,mode=0700', 'none',
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%s,mode=0700' % size, 'none',
                         self.daemon.audit], check=True)
         bench.undo.append(self.unmount)
         self.daemon.start()
@@ -472,6 +562,51 @@ def a_full_disk_drops(bench):
     verify(daemon)
 
 
+def a_disk_of_the_size_of_the_trail(bench):
+    """Files that need all of the disk: the oldest makes room, which is said, and no more."""
+    server = bench.server(echo)
+    disk = SmallDisk(bench, POLICY, '128k', ['--audit-file-bytes', '65536', '--audit-files', '2'])
+    daemon = disk.daemon
+    agent = bench.in_cgroup(disk.cgroup, MANY, server.port, 300)
+    equal(agent.stdout.read(), b'300\n', 'complete streams')
+    check(events(daemon, 'pruned'), 'no record of it')
+    equal(daemon.status()['audit']['errors'], 0, 'errors')
+    daemon.stop()
+    verify(daemon)
+
+
+def a_disk_that_others_fill(bench):
+    """Who fills the disk from elsewhere costs the trail one file of those that are kept."""
+    server = bench.server(echo)
+    disk = SmallDisk(bench, POLICY, '512k', ['--audit-file-bytes', '65536', '--audit-files', '3'])
+    daemon = disk.daemon
+
+    def once():
+        bench.in_cgroup(disk.cgroup, MANY, server.port, 50).wait(20)
+    while len(files(daemon)) < 3:
+        once()
+    disk.fill()
+    for _ in range(20):
+        once()
+        with open(disk.ballast, 'ab', buffering=0) as out, contextlib.suppress(OSError):
+            while True:
+                out.write(bytes(4096))
+    equal(daemon.status()['audit']['failing'], True, 'failing')
+    check(len(files(daemon)) >= 2, 'files that are left: %r', files(daemon))
+
+
+def a_long_session_keeps_within_a_quota(bench):
+    """One session that has used its cgroup's share up ends, whatever its records are."""
+    daemon = bench.daemon(CLOSE.replace('audit: {', 'audit: {watermarks: true, '))
+    server = bench.server(echo)
+    # So many that their records would be several times the quota.
+    end = run_echo(daemon, server, *[line('a')] * 6000)
+    check(end != 'complete', 'it was complete')
+    equal(daemon.status()['reasons'], {'audit_quota': 1}, 'the reason')
+    check(os.path.getsize(files(daemon)[0]) < 1048576 + 16384, 'the size of the trail')
+    equal([row['end'] for row in events(daemon, 'session_settled')], ['failed'], 'settled')
+
+
 def a_quota_refuses(bench):
     """A cgroup that has used its share up gets no new stream; another cgroup does."""
     daemon, server = bench.daemon(CLOSE), bench.server(echo)
@@ -540,5 +675,8 @@ if __name__ == '__main__':
           refused_reset_and_relayed_streams, exchanges_of_one_connection,
           control_calls_are_recorded, rotation_keeps_the_chain, a_kill_loses_no_record,
           a_turn_of_the_loop_is_on_disk_when_it_is_over, a_head_finds_truncation,
-          a_full_disk_closes, a_full_disk_drops, a_quota_refuses,
+          a_live_trail_verifies, what_cannot_be_read_is_no_fault, a_lost_file_closes,
+          a_limit_of_size_is_a_full_disk, connections_of_nobody_are_told,
+          a_full_disk_closes, a_full_disk_drops, a_disk_of_the_size_of_the_trail,
+          a_disk_that_others_fill, a_long_session_keeps_within_a_quota, a_quota_refuses,
           a_quota_drops, a_trail_that_cannot_be_kept, a_private_daemon_has_one_where_asked])

@@ -159,6 +159,7 @@ class Watched:
         died = [record for record in trail(self.daemon) if record['event'] == 'session_settled'
                 and record['error'] == 'host_died']
         self.told = died[len(died) - sessions:]
+        self.named(streams, sessions)
         equal(len({(one['stream'], one['session']) for one in died}), len(died), 'settled twice')
         all_settled(self.daemon)
         said = len(self.daemon.read_log())
@@ -167,6 +168,15 @@ class Watched:
         equal(self.daemon.read_log()[said:].count('host_died'), 0, 'settled twice')
         equal(self.daemon.status()['sessions'].get('failed', 0), 0, 'counted twice')
         return left[0] if streams == 1 else left
+
+
+    def named(self, streams, sessions):
+        """What was left has its names, though its predecessor alone had them; and its count."""
+        ends = [record for record in trail(self.daemon)
+                if record.get('reason') == 'host_died'][-streams:] if streams else []
+        equal(sum(one['sessions']['failed'] for one in ends), sessions, 'sessions of the streams')
+        equal({(one['policy'], one['cgroup']) for one in ends + self.told},
+              {('test', self.cgroup)} if streams else set(), 'policy and cgroup')
 
 
 def nothing_open(bench):
@@ -392,6 +402,19 @@ def busy(connection):
         piece = connection.sock.recv(65536)
 
 
+MANY = '''
+import socket, sys
+for row in sys.stdin:
+    for _ in range(100):
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        s.sendall(b'{"t":"x"}\\n')
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(100):
+            pass
+        s.close()
+    print("done", flush=True)
+'''
+
 BUSY = '''
 import socket, sys, threading
 port, whole, back = int(sys.argv[1]), bytes.fromhex(sys.argv[2]), int(sys.argv[3])
@@ -418,6 +441,24 @@ for thread in threads:
     thread.join()
 print(*got, flush=True)
 '''
+
+
+def beyond_a_quota(bench):
+    """a session whose records the quota drops has ended all the same"""
+    it = Watched(bench, POLICY + 'audit: {on_full: drop, quota_bytes_per_hour: 1048576}\n')
+    agent = bench.in_cgroup(it.cgroup, MANY, it.server.port)
+    rounds = 0
+    while rounds < 5:
+        agent.stdin.write(b'go\n')
+        agent.stdin.flush()
+        equal(agent.stdout.readline(), b'done\n', 'the agent')
+        rounds += it.daemon.status()['audit']['quota']['dropped'] > 0
+    # Shorter than the time between two ticks.
+    time.sleep(0.02)
+    it.daemon.kill()
+    said = len(it.daemon.read_log())
+    it.daemon.start()
+    equal(it.daemon.read_log()[said:].count('host_died'), 0, 'streams settled')
 
 
 def at_any_moment(bench):
@@ -475,7 +516,7 @@ def killed_as_it_tells(it, lines):
     os.close(write_end)
     with os.fdopen(read_end, 'rb', 0) as said:
         text = b''
-        while text.count(b'\n') < lines + 1:
+        while text.count(b' host_died,') < lines + 1:
             piece = said.read(100)
             check(piece, 'it ended by itself and said %r', text)
             text += piece
@@ -571,5 +612,5 @@ def without_a_trail(bench):
 
 if __name__ == '__main__':
     main([nothing_open, handshake, held_lines, http_heads, http_event, between_exchanges,
-          pipelined, websocket, after_a_denial, relayed, at_any_moment, during_settling,
+          pipelined, websocket, after_a_denial, relayed, beyond_a_quota, at_any_moment, during_settling,
           written_and_not_deleted, without_a_trail])

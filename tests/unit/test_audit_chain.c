@@ -368,6 +368,26 @@ static void a_missing_file_is_found(void **unused)
 	expect(&trail, NULL, AUDIT_OLDEST_GONE, 0);
 }
 
+static void an_older_file_may_make_room(void **unused)
+{
+	struct audit_chain chain;
+	struct trail trail;
+
+	(void)unused;
+	for (int well = 0; well < 2; well++) {
+		make(&trail, 0);
+		assert_int_equal(audit_chain_init(&chain, &trail.head), 0);
+		add(&trail, &chain,
+		    well ? "\"event\":\"pruned\",\"oldest\":5"
+			 : "\"event\":\"x\",\"event\":\"pruned\",\"oldest\":5");
+		audit_chain_done(&chain);
+		cut_out(&trail, 0, trail.begins[1]);
+		trail.begins[0] = 0;
+		trail.count = 1;
+		expect(&trail, NULL, well ? AUDIT_OK : AUDIT_OLDEST_GONE, 0);
+	}
+}
+
 static void a_trail_may_begin_later(void **unused)
 {
 	struct audit_verifier verifier;
@@ -478,6 +498,7 @@ int main(void)
 		cmocka_unit_test(a_record_made_to_fit_is_found_behind_it),
 		cmocka_unit_test(a_trail_written_anew_needs_a_head),
 		cmocka_unit_test(a_missing_file_is_found),
+		cmocka_unit_test(an_older_file_may_make_room),
 		cmocka_unit_test(a_trail_may_begin_later),
 		cmocka_unit_test(lines_that_are_no_records),
 		cmocka_unit_test(heads_are_read_and_written),

@@ -310,6 +310,66 @@ static void the_oldest_files_go(void **unused)
 	audit_file_close(&file);
 }
 
+/* Killed between a next file and the removal of the oldest, there is one more than is kept. */
+static void one_more_than_is_kept_is_no_ruin(void **unused)
+{
+	char name[AUDIT_NAME_LEN], made[256];
+	struct audit_left left;
+	struct audit_file file;
+
+	(void)unused;
+	write_three();
+	for (uint64_t first = 4; first < AUDIT_KEEP_MAX + 4; first++) {
+		char text[256];
+		size_t len = make_record(text, first);
+		int fd;
+
+		audit_name_format(first, name);
+		(void)snprintf(made, sizeof(made), "%s/%s", dir, name);
+		fd = open(made, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, text, len), len);
+		(void)close(fd);
+	}
+	file = opened(&left);
+	assert_int_equal(file.count, AUDIT_KEEP_MAX);
+	assert_int_equal(file.firsts[0], 4);
+	assert_int_equal(left.head.seq, AUDIT_KEEP_MAX + 3);
+	audit_file_close(&file);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void a_file_that_was_meddled_with_is_noticed(void **unused)
+{
+	char aside[300];
+	struct audit_left left;
+	struct audit_file file;
+
+	(void)unused;
+	write_three();
+	file = opened(&left);
+	assert_int_equal(audit_file_check(&file), 0);
+	append(&file, 4);
+	assert_int_equal(audit_file_check(&file), 0);
+	spoil("x", 1);
+	assert_int_equal(audit_file_check(&file), -EBADMSG);
+	assert_int_equal(truncate(path, (off_t)file.size), 0);
+	assert_int_equal(audit_file_check(&file), 0);
+	assert_int_equal(truncate(path, (off_t)file.size - 1), 0);
+	assert_int_equal(audit_file_check(&file), -EBADMSG);
+	(void)snprintf(aside, sizeof(aside), "%s.aside", path);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(audit_file_check(&file), -ENOENT);
+	(void)close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	assert_int_equal(audit_file_check(&file), -ESTALE);
+	(void)snprintf(aside, sizeof(aside), "%s.aside", dir);
+	assert_int_equal(rename(dir, aside), 0);
+	assert_int_equal(audit_file_check(&file), -ENOENT);
+	assert_int_equal(rename(aside, dir), 0);
+	audit_file_close(&file);
+	assert_int_equal(audit_file_check(&file), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -325,6 +385,8 @@ int main(void)
 		TEST(places_that_are_none),
 		TEST(a_link_is_not_followed),
 		TEST(the_oldest_files_go),
+		TEST(one_more_than_is_kept_is_no_ruin),
+		TEST(a_file_that_was_meddled_with_is_noticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,10 @@ static void records_of_the_trail(void **unused)
 	record = sealed("seq time event instance pid program continues hash ");
 	assert_true(json_is_true(json_object_get(record, "continues")));
 	json_decref(record);
+	audit_record_pruned(&line, &stamp, 17);
+	record = sealed("seq time event oldest hash ");
+	assert_int_equal(number_of(record, "oldest"), 17);
+	json_decref(record);
 	audit_record_stopped(&line, &stamp);
 	json_decref(sealed("seq time event hash "));
 	audit_record_recovered(&line, &stamp, "audit-1", 3);

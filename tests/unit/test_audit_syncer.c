@@ -28,6 +28,7 @@ static void jobs_are_done(void **unused)
 
 	(void)unused;
 	audit_syncer_init(&syncer, "test");
+	assert_int_equal(audit_syncer_start(&syncer), 0);
 	assert_int_equal(audit_syncer_result(&syncer, &idle), 0);
 	assert_true(idle);
 	assert_int_equal(audit_syncer_give(&syncer, &job), 0);
@@ -51,6 +52,7 @@ static void a_failure_is_told_until_the_next(void **unused)
 	assert_int_equal(pipe(ends), 0);
 	bad.fd = ends[0];
 	audit_syncer_init(&syncer, "test");
+	assert_int_equal(audit_syncer_start(&syncer), 0);
 	assert_int_equal(audit_syncer_give(&syncer, &bad), 0);
 	assert_int_equal(audit_syncer_wait(&syncer), -EINVAL);
 	assert_int_equal(audit_syncer_result(&syncer, &idle), -EINVAL);
@@ -69,6 +71,7 @@ static void what_waits_is_done_before_the_end(void **unused)
 
 	(void)unused;
 	audit_syncer_init(&syncer, "test");
+	assert_int_equal(audit_syncer_start(&syncer), 0);
 	for (; given < (int)AUDIT_SYNCER_JOBS; given++) {
 		job.fd = fds[given] = plain_file();
 		if (audit_syncer_give(&syncer, &job))
@@ -92,6 +95,12 @@ static void too_many_are_refused(void **unused)
 	syncer.count = AUDIT_SYNCER_JOBS;
 	assert_int_equal(audit_syncer_give(&syncer, &job), -EAGAIN);
 	assert_int_equal(fcntl(job.fd, F_GETFD), FD_CLOEXEC);
+	/* A file, its directory and a sync have to have room before a file may end. */
+	assert_true(audit_syncer_is_busy(&syncer));
+	syncer.count = AUDIT_SYNCER_JOBS - 2;
+	assert_true(audit_syncer_is_busy(&syncer));
+	syncer.count--;
+	assert_false(audit_syncer_is_busy(&syncer));
 	(void)close(job.fd);
 	syncer.running = false;
 	audit_syncer_done(&syncer);

@@ -34,6 +34,11 @@ static void new_refuses_a_bad_config(void **state)
 	assert_refused(&config, SLUICE_BAD_ARGUMENT);
 	config.size = sizeof(config) - 1;
 	assert_refused(&config, SLUICE_BAD_ARGUMENT);
+	/* Nothing behind it is read. */
+	config.size = SLUICE_CONFIG_SIZE_MAX + 1;
+	assert_refused(&config, SLUICE_BAD_ARGUMENT);
+	config.size = SIZE_MAX;
+	assert_refused(&config, SLUICE_BAD_ARGUMENT);
 	config = library_config(0, 2);
 	config.level = (enum sluice_level)(SLUICE_DEFERRED + 1);
 	assert_refused(&config, SLUICE_BAD_ARGUMENT);

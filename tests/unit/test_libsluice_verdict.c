@@ -205,6 +205,15 @@ static void bad_outcomes_of_output_fail_closed(void **state)
 	assert_library_failed(session, SLUICE_UNKNOWN_TASK);
 }
 
+static void nothing_is_no_verdict(void **state)
+{
+	struct sluice_verdict verdict;
+
+	(void)state;
+	assert_int_equal(sluice_verdict_parse(NULL, 0, false, &verdict), SLUICE_VERDICT_NOT_JSON);
+	assert_int_equal(verdict.fault, SLUICE_VERDICT_NOT_JSON);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +221,7 @@ int main(void)
 		cmocka_unit_test(a_verdict_is_kept_without_its_texts),
 		cmocka_unit_test(malformed_verdicts_fail_closed),
 		cmocka_unit_test(verdicts_made_up_by_the_host_fail_closed_too),
+		cmocka_unit_test(nothing_is_no_verdict),
 		cmocka_unit_test(finish_waits_for_the_tasks_of_output),
 		cmocka_unit_test(bad_outcomes_of_output_fail_closed),
 	};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,11 @@
 #include "sys/log.h"
 
 #define READ_SIZE (256u << 10)
+/* A file may be rotated away between its listing and its reading. */
+#define TRIES 10
+
+/* Beside those of all commands. */
+enum { EXIT_UNKNOWN = 2 };
 
 struct audit_config {
 	const char *head;
@@ -30,7 +36,8 @@ struct verification {
 	struct audit_verifier verifier;
 	char **paths; /* of the files, in order */
 	size_t count, room;
-	bool whole; /* a directory */
+	const char *dir; /* NULL: files alone */
+	bool live;	 /* a daemon is writing the record behind the last one */
 	uint64_t records;
 	enum audit_fault fault;
 	const char *path; /* where the fault is; line 0: behind its end */
@@ -72,13 +79,13 @@ static int list(struct verification *v, const char *dir)
 
 	if (count < 0)
 		return log_errno(LOG_ERR, -errno, "cannot read '%s'", dir);
+	v->dir = dir;
 	for (int i = 0; i < count; i++) {
 		if (!r)
 			r = add_path(v, dir, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
-	v->whole = true;
 	return r;
 }
 
@@ -95,11 +102,26 @@ static int find_files(struct verification *v, int count, char **args)
 	return r;
 }
 
+/* The number in the name of the file under way; 0: it is no trail's name. */
+static uint64_t number_in_name(const struct verification *v)
+{
+	const char *slash = strrchr(v->path, '/');
+
+	return audit_name_first(slash ? slash + 1 : v->path);
+}
+
 static void take_line(struct verification *v, const char *line, size_t len)
 {
+	uint64_t named;
+
 	v->line++;
 	v->fault = audit_verifier_line(&v->verifier, line, len, v->line == 1);
-	if (!v->fault)
+	if (v->fault)
+		return;
+	named = v->line == 1 ? number_in_name(v) : 0;
+	if (named && named != v->verifier.last.seq)
+		v->fault = AUDIT_MISNAMED;
+	else
 		v->records++;
 }
 
@@ -119,6 +141,34 @@ static size_t take_lines(struct verification *v, const char *text, size_t len)
 	return at;
 }
 
+/* Is it the last file of a directory whose lock somebody holds? */
+static bool is_written(const struct verification *v)
+{
+	char *path = NULL;
+	bool held = false;
+	int fd;
+
+	if (!v->dir || v->path != v->paths[v->count - 1] || asprintf(&path, "%s/lock", v->dir) < 0)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0)
+		held = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	fd_close(fd);
+	free(path);
+	return held;
+}
+
+/* The end of a file: behind its last whole line there is so much of another. */
+static void take_rest(struct verification *v, const char *text, size_t len)
+{
+	if (v->fault || (!len && v->line))
+		return;
+	v->live = is_written(v);
+	if (!v->live)
+		take_line(v, text, len);
+}
+
+/* -ENOENT is not said of a file of a directory. */
 static int verify_file(struct verification *v, const char *path)
 {
 	int fd cleanup(fd_closep) = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -144,9 +194,11 @@ static int verify_file(struct verification *v, const char *path)
 			take_line(v, text, len);
 	}
 	if (n < 0)
-		n = text ? log_errno(LOG_ERR, -errno, "cannot read '%s'", path) : -ENOMEM;
-	else if (!v->fault && (len || !v->line))
-		take_line(v, text, len);
+		n = text ? -errno : -ENOMEM;
+	else
+		take_rest(v, text, len);
+	if (n < 0 && (n != -ENOENT || !v->dir))
+		(void)log_errno(LOG_ERR, (int)n, "cannot read '%s'", path);
 	free(text);
 	return n < 0 ? (int)n : 0;
 }
@@ -159,7 +211,7 @@ static int verify_files(struct verification *v)
 		r = verify_file(v, v->paths[i]);
 	if (r || v->fault)
 		return r;
-	v->fault = audit_verifier_end(&v->verifier, v->whole);
+	v->fault = audit_verifier_end(&v->verifier, v->dir);
 	v->line = 0;
 	if (v->fault == AUDIT_OLDEST_GONE || v->fault == AUDIT_HEAD_GONE)
 		v->path = v->paths[0];
@@ -172,13 +224,14 @@ static json_t *verification_json(const struct verification *v)
 	char head[AUDIT_HEAD_TEXT_LEN];
 
 	audit_head_format(&verifier->last, head);
-	return json_pack(
-		"{s:b, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:s?, s:b}", "ok", !v->fault,
-		"fault", audit_fault_name(v->fault), "text", audit_fault_text(v->fault), "file",
-		v->fault ? v->path : NULL, "line", (json_int_t)(v->fault ? v->line : 0), "seq",
-		(json_int_t)(v->fault ? verifier->found : 0), "records", (json_int_t)v->records,
-		"files", (json_int_t)v->count, "first", (json_int_t)verifier->first, "head",
-		verifier->first ? head : NULL, "head_met", (int)verifier->met);
+	return json_pack("{s:b, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:s?, s:b, s:b}", "ok",
+			 !v->fault, "fault", audit_fault_name(v->fault), "text",
+			 audit_fault_text(v->fault), "file", v->fault ? v->path : NULL, "line",
+			 (json_int_t)(v->fault ? v->line : 0), "seq",
+			 (json_int_t)(v->fault ? verifier->found : 0), "records",
+			 (json_int_t)v->records, "files", (json_int_t)v->count, "first",
+			 (json_int_t)verifier->first, "head", verifier->first ? head : NULL,
+			 "head_met", (int)verifier->met, "live", (int)v->live);
 }
 
 /* "FILE:LINE: what", and of how much before it nothing is wrong. */
@@ -207,6 +260,8 @@ static void print_whole(const struct verification *v)
 	audit_head_format(&verifier->last, head);
 	(void)printf("whole: %" PRIu64 " records in %zu files, head %s\n", v->records, v->count,
 		     head);
+	if (v->live)
+		(void)printf("it ends there for now: its daemon is writing\n");
 	if (verifier->first > 1)
 		(void)printf("it begins with record %" PRIu64
 			     ": what came before is not here, and was not verified\n",
@@ -216,36 +271,66 @@ static void print_whole(const struct verification *v)
 			     "found\n");
 }
 
+static void free_verification(struct verification *v)
+{
+	audit_verifier_done(&v->verifier);
+	for (size_t i = 0; i < v->count; i++)
+		free(v->paths[i]);
+	free(v->paths);
+	*v = (struct verification){0};
+}
+
+/* A line says why it fails, but for a file of a directory that is gone. */
+static int verify_once(struct verification *v, const struct audit_head *head, int count,
+		       char **args)
+{
+	int r = audit_verifier_init(&v->verifier, head);
+
+	if (r)
+		return log_errno(LOG_ERR, r, "cannot verify");
+	r = find_files(v, count, args);
+	return r ? r : verify_files(v);
+}
+
+static void print_result(const struct cli *cli, const struct verification *v)
+{
+	json_t *result = cli->json ? verification_json(v) : NULL;
+
+	if (result)
+		cli_print_json(result);
+	else if (v->fault)
+		print_fault(v);
+	else
+		print_whole(v);
+	json_decref(result);
+}
+
 static int verify(const struct cli *cli, const struct audit_config *config, int count, char **args)
 {
 	struct verification v = {0};
 	struct audit_head head;
-	int status = CLI_EXIT_FAILED;
-	json_t *result;
+	int status = EXIT_UNKNOWN, r;
 
 	if (config->head && audit_head_parse(config->head, &head)) {
 		log_error("--head: '%s' is not SEQ:HASH, as 'sluicectl audit head' prints it",
 			  config->head);
 		return CLI_EXIT_USAGE;
 	}
-	if (audit_verifier_init(&v.verifier, config->head ? &head : NULL))
-		log_error("not enough memory");
-	else if (!find_files(&v, count, args) && !verify_files(&v)) {
-		status = v.fault ? CLI_EXIT_FAILED : CLI_EXIT_DONE;
-		v.path = v.path ? v.path : args[0];
-		result = cli->json ? verification_json(&v) : NULL;
-		if (result)
-			cli_print_json(result);
-		else if (v.fault)
-			print_fault(&v);
-		else
-			print_whole(&v);
-		json_decref(result);
+	for (int i = 0; i < TRIES; i++) {
+		r = verify_once(&v, config->head ? &head : NULL, count, args);
+		if (r != -ENOENT || !v.dir || i == TRIES - 1)
+			break;
+		free_verification(&v);
 	}
-	audit_verifier_done(&v.verifier);
-	for (size_t i = 0; i < v.count; i++)
-		free(v.paths[i]);
-	free(v.paths);
+	if (r == -ENOENT && v.dir)
+		log_error("files of '%s' are removed as they are read", v.dir);
+	if (!r) {
+		v.path = v.path ? v.path : args[0];
+		print_result(cli, &v);
+		if (v.fault != AUDIT_NO_MEMORY)
+			status = v.fault ? CLI_EXIT_FAILED : CLI_EXIT_DONE;
+	}
+	free_verification(&v);
 	return status;
 }
 
@@ -278,9 +363,11 @@ const struct command command_audit = {
 	.name = "audit",
 	.arguments = "head | verify DIR | verify FILE...",
 	.summary = "Print the head of the audit trail, or verify a trail",
-	.details = "verify needs no daemon, and no privileges but to read the files, which are\n"
-		   "named in their order. It finds what was changed, inserted, removed or moved;\n"
-		   "with --head also a trail that was cut or written anew.",
+	.details =
+		"verify needs no daemon, and no privileges but to read the files, which are\n"
+		"named in their order. It finds what was changed, inserted, removed or moved;\n"
+		"with --head also a trail that was cut or written anew. Exits with 1 where it is\n"
+		"at fault, with 2 where it cannot be read.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
+#include "core/utf8.h"
 #include "sys/log.h"
 
 struct watch_config {
@@ -41,8 +44,13 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	struct policy *policy cleanup(policy_unrefp) = NULL;
 	json_t *params, *result = NULL;
 	char *text = NULL;
+	uint64_t runes;
 
 	(void)count;
+	if (utf8_prefix((const uint8_t *)args[0], strlen(args[0]), &runes) != strlen(args[0])) {
+		log_error("the path of CGROUP is not UTF-8");
+		return CLI_EXIT_FAILED;
+	}
 	if (watch->policy && cli_load_policy(watch->policy, &text, &policy))
 		return CLI_EXIT_FAILED;
 	params = json_pack("{s:s, s:b, s:s*}", "cgroup", args[0], "destroy", watch->destroy,

@@ -157,23 +157,50 @@ int audit_record_head(const char *line, size_t len, struct audit_head *ret_head)
 	return open_record(line, len, text, ret_head);
 }
 
+/* What stands behind the time, which is the first text of a record and ends in Z. */
+static const char *behind_time(const char *text)
+{
+	const char *at = strchr(text, 'Z');
+
+	return at ? at + 1 : "";
+}
+
+/* The last member: the oldest file's first number. */
+static int read_oldest(const char *at, uint64_t *ret_oldest)
+{
+	uint64_t oldest;
+
+	if (!take(&at, "\"oldest\":"))
+		return -EINVAL;
+	at = read_number(at, &oldest);
+	if (!at || *at)
+		return -EINVAL;
+	*ret_oldest = oldest;
+	return 0;
+}
+
 /* The record that a file begins with: what it follows, and the oldest file's first number. */
 static int read_beginning(const char *text, char previous[static SHA256_HEX_SIZE],
 			  uint64_t *ret_oldest)
 {
-	const char *at = strstr(text, "\",\"event\":\"file\",\"version\":1,\"previous\":\"");
+	const char *at = behind_time(text);
 
-	/* The first string behind the number is the time, which has no quote in it. */
-	if (!at || at != strchr(text + sizeof("{\"seq\":"), 'Z') + 1 ||
-	    !take(&at, "\",\"event\":\"file\",\"version\":1,\"previous\":\"") || !is_hash(at))
+	if (!take(&at, "\",\"event\":\"file\",\"version\":1,\"previous\":\"") || !is_hash(at))
 		return -EINVAL;
 	(void)memcpy(previous, at, HEX_LEN);
 	previous[HEX_LEN] = '\0';
 	at += HEX_LEN;
-	if (!take(&at, "\",\"oldest\":"))
-		return -EINVAL;
-	at = read_number(at, ret_oldest);
-	return at && !*at ? 0 : -EINVAL;
+	return take(&at, "\",") ? read_oldest(at, ret_oldest) : -EINVAL;
+}
+
+/* A record that an older file had to make room. */
+static void note_pruned(struct audit_verifier *verifier, const char *text)
+{
+	const char *at = behind_time(text);
+
+	/* One that is not of this form says nothing. */
+	if (take(&at, "\",\"event\":\"pruned\","))
+		(void)read_oldest(at, &verifier->oldest);
 }
 
 int audit_verifier_init(struct audit_verifier *verifier, const struct audit_head *head)
@@ -242,6 +269,7 @@ enum audit_fault audit_verifier_line(struct audit_verifier *verifier, const char
 		verifier->met = true;
 	if (!verifier->first)
 		verifier->first = head.seq;
+	note_pruned(verifier, text);
 	verifier->last = head;
 	return AUDIT_OK;
 }
@@ -273,6 +301,7 @@ static const struct {
 	[AUDIT_TRUNCATED] = {"truncated", "the trail ends before the record of the head"},
 	[AUDIT_HEAD_GONE] = {"head_gone", "the record of the head is older than the oldest file"},
 	[AUDIT_OLDEST_GONE] = {"oldest_gone", "older files that were kept are missing"},
+	[AUDIT_MISNAMED] = {"misnamed", "the file's name has another number than this record"},
 	[AUDIT_EMPTY] = {"empty", "there is no record"},
 };
 _Static_assert(ARRAY_SIZE(faults) == _AUDIT_FAULT_MAX, "a text for every fault");

@@ -15,7 +15,10 @@
  *	{"seq":N,"time":"T","event":"file","version":1,"previous":"P","oldest":O,"hash":"H"}
  *
  * P is the H that the file before ended with, so that a file can be verified without it; O is
- * the first N of the oldest file that is kept.
+ * the first N of the oldest file that is kept. Where one more had to make room for records the
+ * event is "pruned", and its one member O:
+ *
+ *	{"seq":N,"time":"T","event":"pruned","oldest":O,"hash":"H"}
  *
  * Without a head from elsewhere this finds every change of a record, one more and one less
  * between two, their order, and a file between two. It cannot find a trail that was cut after
@@ -89,6 +92,7 @@ enum audit_fault {
 	AUDIT_TRUNCATED,    /* the trail ends before the record that the head was taken of */
 	AUDIT_HEAD_GONE,    /* that record is older than what is there */
 	AUDIT_OLDEST_GONE,  /* the trail's own oldest file is not there */
+	AUDIT_MISNAMED,	    /* the file's name has another number than its first record */
 	AUDIT_EMPTY,
 	_AUDIT_FAULT_MAX,
 };
@@ -97,7 +101,7 @@ struct audit_verifier {
 	struct sha256 sha256;
 	struct audit_head last; /* record seen; before the first one, what it has to follow */
 	uint64_t first;		/* number of the first one seen; 0: none */
-	uint64_t oldest;	/* as the last file said */
+	uint64_t oldest;	/* as was said last */
 	struct audit_head want; /* seq 0: none */
 	bool met;		/* the record of that number was seen, and is the one */
 	uint64_t found;		/* the number of the record at fault, where it has one */

@@ -27,9 +27,7 @@ static void turn_one_away(struct daemon *daemon, int listener_fd)
 	fd = accept4(listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		endpoint_reset_fd(fd);
-		daemon->stats.streams++;
-		daemon->stats.failed++;
-		stats_count_name(&daemon->stats.reasons, reason_name(REASON_STREAM_LIMIT));
+		settle_nameless(daemon, REASON_STREAM_LIMIT);
 	}
 	listener->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -124,9 +122,7 @@ bool accept_one(struct daemon *daemon, int listener_fd)
 	}
 	if (kern_accepted_origin(daemon->kern, fd, &origin)) {
 		endpoint_reset_fd(fd);
-		daemon->stats.streams++;
-		daemon->stats.failed++;
-		stats_count_name(&daemon->stats.reasons, reason_name(REASON_NO_ORIGIN));
+		settle_nameless(daemon, REASON_NO_ORIGIN);
 		return true;
 	}
 	begin(daemon, fd, &origin);

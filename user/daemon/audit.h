@@ -10,7 +10,8 @@
  *  T3. Where records cannot be written, no stream whose policy says on_full: close goes on,
  *      and none begins.
  *  T4. A watched cgroup causes no more records than its policy's quota: what is over is
- *      counted, and told by one record a second at most.
+ *      counted, and told by one record a second at most. Under on_full: close its streams end
+ *      at the end of that turn, and how they and their sessions did is recorded.
  *
  * Without a trail each of these does nothing. Of the functions that take a stream none
  * ends it: that is done at the end of the turn.
@@ -39,8 +40,8 @@ struct watch;
 int audit_open(struct daemon *daemon, char *error, size_t error_len) must_check;
 /* Follows the loop, once there is one: needed before a stream begins. -ENOMEM. */
 int audit_follow(struct daemon *daemon) must_check;
-/* Says in the trail that the daemon is open for business. */
-void audit_started(struct daemon *daemon);
+/* The daemon is open for business: says so in the trail. Errors of pthread_create(3). */
+int audit_started(struct daemon *daemon) must_check;
 /* Writes and syncs what is left, behind a record that says so where it had started. */
 void audit_close(struct daemon *daemon);
 /* Tries again to write, syncs once a second, tells the head from time to time. */
@@ -69,6 +70,8 @@ void audit_stream_settled(struct stream *stream);
 /* An accepted connection that is no stream. watch: NULL where it is not known. */
 void audit_stream_refused(struct daemon *daemon, struct watch *watch,
 			  const struct sluice_origin *origin, const char *reason);
+/* One of which nothing is known, and no quota bounds: told by one record a second at most. */
+void audit_connection_refused(struct daemon *daemon, enum reason reason);
 
 /*
  * number counts the exchanges of the stream from 0. The end of one that was denied or
@@ -91,10 +94,14 @@ struct audit_left_track {
 	uint64_t bytes_received, bytes_released;
 	uint64_t runes_received, runes_confirmed;
 };
-/* Settled as host_died: one session of such a stream, and then the stream. */
+/*
+ * Settled as host_died: one session of such a stream, and then the stream, with the number of
+ * them. The policy and the cgroup are named where they are known by now, else by "#NUMBER".
+ */
 void audit_session_left(struct daemon *daemon, const struct sluice_open_stream *open,
 			uint64_t number, const struct audit_left_track tracks[_SESSION_TRACK_MAX]);
 void audit_stream_left(struct daemon *daemon, const struct sluice_open_stream *open,
+		       unsigned int sessions,
 		       const struct audit_left_track tracks[_SESSION_TRACK_MAX]);
 
 /* A control call that changes something: recorded before it is answered. target: NULL where there is none. */

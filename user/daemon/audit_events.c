@@ -30,15 +30,35 @@ static bool is_over(struct watch *watch)
 					    clock_boot_ns());
 }
 
-/* A record that an agent caused; only its streams that go on are recorded beyond its share. */
-static bool begin(struct audit *audit, struct watch *watch, bool goes_on, struct audit_line *line)
+/* What was to be told is counted; what it settled is published with this turn. */
+static bool drop(struct audit *audit, struct watch *watch)
 {
-	if (is_over(watch) && (!goes_on || settings(watch)->on_full == POLICY_ON_FULL_DROP)) {
-		watch->quota.records++;
-		audit->over_dropped++;
+	watch->quota.records++;
+	audit->over_dropped++;
+	audit_wake(audit);
+	return false;
+}
+
+/*
+ * A record of a stream that goes on, beyond its cgroup's share too, but it ends then; unless
+ * the record is of those that its text may repeat without end.
+ */
+static bool begin(struct stream *stream, bool repeats, struct audit_line *line)
+{
+	struct audit *audit = stream->daemon->audit;
+	struct watch *watch = stream->watch;
+
+	if (!audit)
 		return false;
+	if (!is_over(watch))
+		return audit_begin(audit, line);
+	if (settings(watch)->on_full == POLICY_ON_FULL_DROP)
+		return drop(audit, watch);
+	if (!stream_is_settled(stream)) {
+		stream->over_quota = audit->ends_over = true;
+		audit_wake(audit);
 	}
-	return audit_begin(audit, line);
+	return repeats ? drop(audit, watch) : audit_begin(audit, line);
 }
 
 static void end(struct audit *audit, struct watch *watch, const struct audit_line *line)
@@ -49,28 +69,51 @@ static void end(struct audit *audit, struct watch *watch, const struct audit_lin
 		audit_quota_charge(&watch->quota, len);
 }
 
+static void tell_loss(struct audit *audit, struct audit_loss *loss, struct audit_quota *quota,
+		      uint64_t now_ns)
+{
+	struct audit_line line;
+
+	if (!audit_begin(audit, &line))
+		return;
+	loss->records = quota->records;
+	loss->streams = quota->streams;
+	audit_record_dropped(&line, &audit->stamp, loss);
+	if (audit_end(audit, &line))
+		audit_quota_told(quota, now_ns);
+}
+
 static void tell_quota(struct audit *audit, struct watch *watch, uint64_t now_ns)
 {
 	struct audit_loss loss = {
 		.reason = reason_name(REASON_AUDIT_QUOTA),
 		.policy = watch->policy ? watch->policy->policy->name : NULL,
 		.cgroup = watch->path,
-		.records = watch->quota.records,
-		.streams = watch->quota.streams,
 	};
-	struct audit_line line;
 
-	if (!audit_begin(audit, &line))
-		return;
-	audit_record_dropped(&line, &audit->stamp, &loss);
-	if (audit_end(audit, &line))
-		audit_quota_told(&watch->quota, now_ns);
+	tell_loss(audit, &loss, &watch->quota, now_ns);
+}
+
+/* Connections that are nobody's, by reason. */
+static const enum reason nameless[AUDIT_NAMELESS] = {REASON_NO_ORIGIN, REASON_STREAM_LIMIT};
+
+void audit_connection_refused(struct daemon *daemon, enum reason reason)
+{
+	for (size_t i = 0; daemon->audit && i < AUDIT_NAMELESS; i++)
+		if (nameless[i] == reason)
+			daemon->audit->nameless[i].streams++;
 }
 
 void audit_tell_quotas(struct audit *audit, uint64_t now_ns, bool now)
 {
 	struct watch *watch;
 
+	for (size_t i = 0; i < AUDIT_NAMELESS; i++) {
+		struct audit_loss loss = {.reason = reason_name(nameless[i])};
+
+		if (audit_quota_is_due(&audit->nameless[i], now ? UINT64_MAX : now_ns))
+			tell_loss(audit, &loss, &audit->nameless[i], now_ns);
+	}
 	LIST_FOREACH(watch, &audit->daemon->watches.list, entry)
 	if (audit_quota_is_due(&watch->quota, now ? UINT64_MAX : now_ns))
 		tell_quota(audit, watch, now_ns);
@@ -127,7 +170,7 @@ void audit_stream_opened(struct stream *stream)
 	struct audit *audit = stream->daemon->audit;
 	struct audit_line line;
 
-	if (!audit || !begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ false, &line))
 		return;
 	record_connection(
 		audit, &line, &who, &stream->origin,
@@ -164,7 +207,7 @@ void audit_stream_refused(struct daemon *daemon, struct watch *watch,
 	struct audit_line line;
 
 	if (!audit || count_refused(audit, watch, reason) ||
-	    !begin(audit, watch, /* goes_on: */ false, &line))
+	    (is_over(watch) && !drop(audit, watch)) || !audit_begin(audit, &line))
 		return;
 	record_connection(audit, &line, &who, origin, NULL, reason);
 	end(audit, watch, &line);
@@ -207,7 +250,7 @@ void audit_stream_settled(struct stream *stream)
 	};
 	struct audit_line line;
 
-	if (!audit || !begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ false, &line))
 		return;
 	fill_flows(stream, &settlement);
 	(void)memcpy(settlement.sessions, stream->sessions, sizeof(settlement.sessions));
@@ -221,27 +264,21 @@ void audit_session_opened(struct stream *stream, uint64_t number)
 	struct audit *audit = stream->daemon->audit;
 	struct audit_line line;
 
-	if (!audit)
-		return;
-	if (is_over(stream->watch) && settings(stream->watch)->on_full == POLICY_ON_FULL_CLOSE) {
-		stream->over_quota = audit->ends_over = true;
-		audit_wake(audit);
-	}
-	if (!begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ false, &line))
 		return;
 	audit_record_session_opened(&line, &audit->stamp, &who, number,
 				    stream->policy->policy->level);
 	end(audit, stream->watch, &line);
 }
 
-static void record_outcome(struct stream *stream, uint64_t number,
+static void record_outcome(struct stream *stream, uint64_t number, bool repeats,
 			   const struct audit_outcome *outcome)
 {
 	const struct audit_who who = who_is(stream);
 	struct audit *audit = stream->daemon->audit;
 	struct audit_line line;
 
-	if (!begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, repeats, &line))
 		return;
 	audit_record_outcome(&line, &audit->stamp, &who, number, outcome);
 	end(audit, stream->watch, &line);
@@ -264,8 +301,7 @@ void audit_finding(struct stream *stream, uint64_t number, enum session_track tr
 		.enforcing = finding->task->output,
 	};
 
-	if (stream->daemon->audit)
-		record_outcome(stream, number, &outcome);
+	record_outcome(stream, number, /* repeats: */ !finding->task->output, &outcome);
 }
 
 /* The task that ended it, where one did; the finding of one of `output` was told before. */
@@ -292,7 +328,7 @@ static void tell_outcome(struct stream *stream, uint64_t number, const struct se
 		outcome.has_rule = true;
 		outcome.rule = denial->rule;
 	}
-	record_outcome(stream, number, &outcome);
+	record_outcome(stream, number, /* repeats: */ false, &outcome);
 }
 
 static void tell_operator(struct stream *stream, uint64_t number)
@@ -303,7 +339,7 @@ static void tell_operator(struct stream *stream, uint64_t number)
 		.enforcing = true,
 	};
 
-	record_outcome(stream, number, &outcome);
+	record_outcome(stream, number, /* repeats: */ false, &outcome);
 }
 
 void audit_session_settled(struct stream *stream, uint64_t number, const struct session *session,
@@ -317,13 +353,11 @@ void audit_session_settled(struct stream *stream, uint64_t number, const struct 
 	};
 	struct audit_line line;
 
-	if (!audit)
-		return;
 	if (state->end == SESSION_DENIED_END || state->end == SESSION_REWRITTEN_END)
 		tell_outcome(stream, number, session, state);
 	else if (state->end == SESSION_FAILED_END && state->error == SESSION_OPERATOR)
 		tell_operator(stream, number);
-	if (!begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ false, &line))
 		return;
 	if (state->end == SESSION_FAILED_END)
 		settlement.error = session_result_name(state->error);
@@ -343,7 +377,7 @@ void audit_watermark(struct stream *stream, uint64_t number, enum session_track 
 	struct audit_who who;
 	struct audit_line line;
 
-	if (!audit || !begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ true, &line))
 		return;
 	who = who_is(stream);
 	audit_record_watermark(&line, &audit->stamp, &who, number, track, confirmed);
@@ -362,73 +396,12 @@ void audit_refusal(struct stream *stream, const char *reason, const char *task)
 	struct audit *audit = stream->daemon->audit;
 	struct audit_line line;
 
-	if (!audit || !begin(audit, stream->watch, /* goes_on: */ true, &line))
+	if (!begin(stream, /* repeats: */ false, &line))
 		return;
 	audit_record_refusal(&line, &audit->stamp, &who,
 			     exchanges_number(stream->exchanges, SESSION_RESPONSE), task, reason,
 			     places[stream->refusing.mark.place]);
 	end(audit, stream->watch, &line);
-}
-
-static struct audit_who who_was(const struct sluice_open_stream *open)
-{
-	return (struct audit_who){
-		.stream = open->origin.stream,
-		.pid = open->origin.pid,
-		.uid = open->origin.uid,
-	};
-}
-
-static void fill_left(const struct audit_left_track tracks[_SESSION_TRACK_MAX],
-		      struct audit_settlement *settlement)
-{
-	for (int i = 0; i < _SESSION_TRACK_MAX; i++)
-		settlement->tracks[i] = (struct audit_figures){
-			.received = tracks[i].runes_received,
-			.confirmed = tracks[i].runes_confirmed,
-			.flow_received = tracks[i].runes_received,
-			.flow_released = tracks[i].runes_confirmed,
-			.bytes_received = tracks[i].bytes_received,
-			.bytes_released = tracks[i].bytes_released,
-		};
-}
-
-void audit_session_left(struct daemon *daemon, const struct sluice_open_stream *open,
-			uint64_t number, const struct audit_left_track tracks[_SESSION_TRACK_MAX])
-{
-	const struct session_state died = {.end = SESSION_FAILED_END, .error = SESSION_HOST_DIED};
-	struct audit_settlement settlement = {
-		.end = session_end_name(died.end),
-		.error = session_result_name(died.error),
-		.reason = session_reason(&died),
-	};
-	const struct audit_who who = who_was(open);
-	struct audit *audit = daemon->audit;
-	struct audit_line line;
-
-	if (!audit || !audit_begin(audit, &line))
-		return;
-	fill_left(tracks, &settlement);
-	audit_record_session_settled(&line, &audit->stamp, &who, number, &settlement);
-	(void)audit_end(audit, &line);
-}
-
-void audit_stream_left(struct daemon *daemon, const struct sluice_open_stream *open,
-		       const struct audit_left_track tracks[_SESSION_TRACK_MAX])
-{
-	struct audit_settlement settlement = {
-		.end = end_name(STREAM_FAILED),
-		.reason = reason_name(REASON_HOST_DIED),
-	};
-	const struct audit_who who = who_was(open);
-	struct audit *audit = daemon->audit;
-	struct audit_line line;
-
-	if (!audit || !audit_begin(audit, &line))
-		return;
-	fill_left(tracks, &settlement);
-	audit_record_stream_settled(&line, &audit->stamp, &who, &settlement);
-	(void)audit_end(audit, &line);
 }
 
 void audit_control(struct daemon *daemon, const struct audit_call *call)

@@ -92,7 +92,7 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Which files there are, the oldest first. -EFBIG: more than are ever kept. */
+/* Which files there are, the oldest first. -EFBIG: more than are ever there. */
 static int list(struct audit_file *file)
 {
 	int fd = openat(file->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,7 +109,7 @@ static int list(struct audit_file *file)
 	while (!r && (entry = readdir(dir))) {
 		uint64_t first = audit_name_first(entry->d_name);
 
-		if (first && file->count == AUDIT_KEEP_MAX)
+		if (first && file->count == ARRAY_SIZE(file->firsts))
 			r = -EFBIG;
 		else if (first)
 			file->firsts[file->count++] = first;
@@ -252,6 +252,8 @@ int audit_file_open(struct audit_file *file, const char *dir, struct audit_left 
 		audit_file_close(file);
 		return r;
 	}
+	/* Killed between a next file and the removal of the oldest. */
+	(void)audit_file_prune(file, AUDIT_KEEP_MAX);
 	*ret_left = left;
 	return 0;
 }
@@ -295,6 +297,23 @@ size_t audit_file_prune(struct audit_file *file, size_t keep)
 	}
 	file->count = kept;
 	return kept > keep ? kept - keep : 0;
+}
+
+int audit_file_check(const struct audit_file *file)
+{
+	char path[AUDIT_DIR_MAX + AUDIT_NAME_LEN];
+	struct stat ours, there;
+	int len;
+
+	if (file->fd < 0)
+		return 0;
+	len = snprintf(path, sizeof(path), "%s/", file->dir);
+	audit_name_format(file->firsts[file->count - 1], path + len);
+	if (fstat(file->fd, &ours) || stat(path, &there))
+		return -errno;
+	if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
+		return -ESTALE;
+	return (uint64_t)ours.st_size == file->size ? 0 : -EBADMSG;
 }
 
 ssize_t audit_file_write(struct audit_file *file, const char *text, size_t len)

@@ -56,6 +56,11 @@ uint64_t audit_file_oldest_of(const struct audit_file *file, uint64_t next, size
 int audit_file_next(struct audit_file *file, uint64_t first, int *ret_before) must_check;
 /* Removes the oldest ones but for keep. Returns how many could not be. */
 size_t audit_file_prune(struct audit_file *file, size_t keep);
+/*
+ * Is the file where it was made, and as long as what was written? -ESTALE: another is there.
+ * -EBADMSG: somebody else cut it or wrote to it. -ENOENT and others of stat(2).
+ */
+int audit_file_check(const struct audit_file *file) must_check;
 /* Writes what the file takes: bytes, or -errno. */
 ssize_t audit_file_write(struct audit_file *file, const char *text, size_t len) must_check;
 

@@ -159,6 +159,13 @@ void audit_record_file(struct audit_line *line, struct audit_stamp *stamp, const
 	put_number(line, oldest);
 }
 
+void audit_record_pruned(struct audit_line *line, struct audit_stamp *stamp, uint64_t oldest)
+{
+	begin(line, stamp, "pruned");
+	PUT(line, ",\"oldest\":");
+	put_number(line, oldest);
+}
+
 void audit_record_started(struct audit_line *line, struct audit_stamp *stamp, const char *instance,
 			  uint32_t pid, bool continues)
 {

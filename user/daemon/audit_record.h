@@ -86,6 +86,8 @@ struct audit_loss {
 
 void audit_record_file(struct audit_line *line, struct audit_stamp *stamp, const char *previous,
 		       uint64_t oldest);
+/* Room was wanted: the oldest file that is left begins with that record. */
+void audit_record_pruned(struct audit_line *line, struct audit_stamp *stamp, uint64_t oldest);
 void audit_record_started(struct audit_line *line, struct audit_stamp *stamp, const char *instance,
 			  uint32_t pid, bool continues);
 void audit_record_stopped(struct audit_line *line, struct audit_stamp *stamp);

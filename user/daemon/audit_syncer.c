@@ -69,7 +69,7 @@ void audit_syncer_init(struct audit_syncer *syncer, const char *instance)
 	(void)pthread_cond_init(&syncer->done, NULL);
 }
 
-static int start(struct audit_syncer *syncer)
+int audit_syncer_start(struct audit_syncer *syncer)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -91,10 +91,8 @@ static int start(struct audit_syncer *syncer)
 
 int audit_syncer_give(struct audit_syncer *syncer, const struct audit_syncer_job *job)
 {
-	int r = syncer->running ? 0 : start(syncer);
+	int r = 0;
 
-	if (r)
-		return r;
 	(void)pthread_mutex_lock(&syncer->mutex);
 	if (syncer->count == AUDIT_SYNCER_JOBS) {
 		r = -EAGAIN;
@@ -104,6 +102,16 @@ int audit_syncer_give(struct audit_syncer *syncer, const struct audit_syncer_job
 	}
 	(void)pthread_mutex_unlock(&syncer->mutex);
 	return r;
+}
+
+bool audit_syncer_is_busy(struct audit_syncer *syncer)
+{
+	bool busy;
+
+	(void)pthread_mutex_lock(&syncer->mutex);
+	busy = syncer->count + 3 > AUDIT_SYNCER_JOBS;
+	(void)pthread_mutex_unlock(&syncer->mutex);
+	return busy;
 }
 
 int audit_syncer_result(struct audit_syncer *syncer, bool *ret_idle)

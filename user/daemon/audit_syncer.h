@@ -8,7 +8,7 @@
  *      it is synced.
  *  K2. The thread takes no signal, and shares nothing with the loop but this structure.
  *
- * The thread is started by the first job: capabilities that are dropped before are not its.
+ * Capabilities that are dropped before the thread is started are not its.
  */
 #ifndef SLUICE_DAEMON_AUDIT_SYNCER_H
 #define SLUICE_DAEMON_AUDIT_SYNCER_H
@@ -41,10 +41,14 @@ struct audit_syncer {
 
 /* instance is borrowed. */
 void audit_syncer_init(struct audit_syncer *syncer, const char *instance);
+/* Starts the thread. Errors of pthread_create(3), and of what it needs. */
+int audit_syncer_start(struct audit_syncer *syncer) must_check;
 /* Does what is left, and ends the thread. */
 void audit_syncer_done(struct audit_syncer *syncer);
-/* -EAGAIN: too many wait. Errors of pthread_create(3). The descriptor is the caller's then. */
+/* Once it is started. -EAGAIN: too many wait. The descriptor is the caller's then. */
 int audit_syncer_give(struct audit_syncer *syncer, const struct audit_syncer_job *job) must_check;
+/* Is there no room for a file that ends and its directory, and for the next sync? */
+bool audit_syncer_is_busy(struct audit_syncer *syncer);
 /* The result of the last job that is done; *ret_idle: none waits. */
 int audit_syncer_result(struct audit_syncer *syncer, bool *ret_idle) must_check;
 /* Waits until none does, and returns the result of the last. */

@@ -85,8 +85,6 @@ static int watch_signals(struct daemon *daemon)
 {
 	int ready_fd = daemon->options->ready_fd;
 
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
 	(void)evsignal_assign(&daemon->interrupt, daemon->base, SIGINT, on_signal, daemon);
 	(void)evsignal_assign(&daemon->terminate, daemon->base, SIGTERM, on_signal, daemon);
 	(void)event_assign(&daemon->tick, daemon->base, -1, EV_PERSIST, on_tick, daemon);
@@ -185,6 +183,10 @@ int daemon_run(const struct options *options, char *error, size_t error_len)
 		return -ENOMEM;
 	}
 	daemon->options = options;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	/* A limit of file size fails the write, as a full disk does. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start_daemon(daemon, error, error_len);
 	if (!r) {
 		r = watch_signals(daemon);

@@ -79,9 +79,10 @@
 #define LIMIT_AUDIT_BACKLOG (64u << 10)
 /* What a successor reads of the end: all that was written at once, and what starts wrote since. */
 #define LIMIT_AUDIT_TAIL (LIMIT_AUDIT_BUFFER + (256u << 10))
-/* What is written is synced this often, and the head told this often. */
-#define LIMIT_AUDIT_SYNC_MS 1000u
-#define LIMIT_AUDIT_HEAD_MS 10000u
+/* What is written is synced, the file looked at, and the head told this often. */
+#define LIMIT_AUDIT_SYNC_MS  1000u
+#define LIMIT_AUDIT_CHECK_MS 1000u
+#define LIMIT_AUDIT_HEAD_MS  10000u
 /* A file's size and how many are kept, unless the command line says otherwise. */
 #define LIMIT_AUDIT_FILE_BYTES (64ull << 20)
 #define LIMIT_AUDIT_FILES      16u

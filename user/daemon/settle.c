@@ -189,6 +189,12 @@ void settle_refused(struct daemon *daemon, struct watch *watch, const struct slu
 	log_notice("stream %" PRIu64 " %s; %s", (uint64_t)origin->stream, reason, text);
 }
 
+void settle_nameless(struct daemon *daemon, enum reason reason)
+{
+	count_end(&daemon->stats, STREAM_FAILED, reason_name(reason));
+	audit_connection_refused(daemon, reason);
+}
+
 /* What settling a predecessor's streams has come to. */
 struct leaving {
 	struct daemon *daemon;
@@ -258,7 +264,7 @@ static int on_left_stream(void *context, const struct kern_left *left)
 	*leaving = (struct leaving){.daemon = daemon};
 	count_end(&daemon->stats, STREAM_FAILED, reason_name(REASON_HOST_DIED));
 	say_left(left, track);
-	audit_stream_left(daemon, left->open, track);
+	audit_stream_left(daemon, left->open, left->session_count, track);
 	return audit_write(daemon);
 }
 

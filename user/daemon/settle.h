@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/macros.h"
+#include "daemon/reason.h"
 #include "daemon/stream.h"
 #include "sluice/abi.h"
 
@@ -35,7 +36,12 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 /* An accepted connection that is refused. watch: NULL where it is not known. */
 void settle_refused(struct daemon *daemon, struct watch *watch, const struct sluice_origin *origin,
 		    enum stream_end end, const char *reason);
-/* What a predecessor left open. Errors: of the kernel side, or of the trail. */
+/* An accepted connection of which nothing is known. */
+void settle_nameless(struct daemon *daemon, enum reason reason);
+/*
+ * What a predecessor left open, once what it watched is known. Errors: of the kernel side, or
+ * of the trail.
+ */
 int settle_left(struct daemon *daemon) must_check;
 /* Is there room for one more line this second? Then it is taken; else the line is counted. */
 bool settle_may_say(struct daemon *daemon) must_check;

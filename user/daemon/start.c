@@ -116,16 +116,16 @@ static int open_kern(struct daemon *daemon, char *error, size_t error_len)
 
 static int take_over(struct daemon *daemon, char *error, size_t error_len)
 {
-	int r = settle_left(daemon);
+	int r = watch_adopt(daemon);
 
+	if (r)
+		return failed(r, error, error_len, "cannot take over the watched cgroups");
+	r = settle_left(daemon);
 	if (r)
 		return failed(r, error, error_len, "cannot settle what a predecessor left open");
 	r = routes_start(daemon);
 	if (r)
 		return failed(r, error, error_len, "cannot follow the routes");
-	r = watch_adopt(daemon);
-	if (r)
-		return failed(r, error, error_len, "cannot take over the watched cgroups");
 	run_remove_unwatched(daemon);
 	return 0;
 }
@@ -167,9 +167,10 @@ static int open_for_business(struct daemon *daemon, char *error, size_t error_le
 	if (r)
 		return r;
 	r = drop_privileges(error, error_len);
-	if (!r)
-		audit_started(daemon);
-	return r;
+	if (r)
+		return r;
+	r = audit_started(daemon);
+	return r ? failed(r, error, error_len, "cannot begin the audit trail") : 0;
 }
 
 int start_daemon(struct daemon *daemon, char *error, size_t error_len)

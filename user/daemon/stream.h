@@ -69,7 +69,7 @@ struct stream {
 	struct refusing refusing;
 	/* A policy that observes met what cannot be framed or judged: both flows go on unjudged. */
 	bool unjudged;
-	bool over_quota;    /* a session began beyond its cgroup's share of the audit trail */
+	bool over_quota;    /* recorded beyond its cgroup's share of the audit trail */
 	const char *reason; /* once settled; lives as long as the policy or the program */
 };
 

@@ -72,7 +72,7 @@ static bool read_config(const struct sluice_config *config, struct sluice_config
 {
 	const uint8_t *bytes = (const uint8_t *)config;
 
-	if (!config || config->size < CONFIG_SIZE_FIRST)
+	if (!config || config->size < CONFIG_SIZE_FIRST || config->size > SLUICE_CONFIG_SIZE_MAX)
 		return false;
 	for (size_t i = sizeof(*config); i < config->size; i++)
 		if (bytes[i])

@@ -35,7 +35,8 @@ enum sluice_verdict_fault sluice_verdict_parse(const void *json, size_t len, boo
 	struct sluice_verdict verdict = {0};
 	struct verdict ours;
 
-	verdict.fault = (enum sluice_verdict_fault)verdict_parse(json, len, by_host, &ours);
+	verdict.fault = (enum sluice_verdict_fault)verdict_parse(len ? json : (const void *)"", len,
+								 by_host, &ours);
 	if (verdict.fault == SLUICE_VERDICT_OK) {
 		verdict.decision = (enum sluice_decision)ours.decision;
 		memcpy(verdict.reason, ours.reason, sizeof(verdict.reason));
