@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/byte_queue.h"
 #include "core/percent.h"
 #include "core/resume_marks.h"
 #include "core/utf8.h"
-
-/* A queue of bytes, or of what is made of them. */
-struct queue {
-	uint8_t *bytes;
-	size_t first, len, capacity;
-};
 
 struct shown {
 	const char *channel; /* NULL: it is the id of an event */
@@ -46,43 +41,9 @@ struct attempt {
 	bool has_sequence, moved;
 	struct resume_id event;
 	/* Shown and not delivered; the last texts belong to no unit yet. */
-	struct queue bytes, texts, units;
+	struct byte_queue bytes, texts, units;
 	size_t text_count; /* of the unit under way */
 };
-
-static uint8_t *front(const struct queue *queue)
-{
-	return queue->bytes + queue->first;
-}
-
-static int push(struct queue *queue, const void *bytes, size_t len)
-{
-	size_t capacity = queue->capacity ? queue->capacity : 256;
-	uint8_t *grown;
-
-	if (queue->first + queue->len + len > queue->capacity && queue->first) {
-		memmove(queue->bytes, front(queue), queue->len);
-		queue->first = 0;
-	}
-	while (capacity < queue->len + len)
-		capacity *= 2;
-	if (capacity != queue->capacity) {
-		grown = realloc(queue->bytes, capacity);
-		if (!grown)
-			return -ENOMEM;
-		queue->bytes = grown;
-		queue->capacity = capacity;
-	}
-	memcpy(front(queue) + queue->len, bytes, len);
-	queue->len += len;
-	return 0;
-}
-
-static void pop(struct queue *queue, size_t len)
-{
-	queue->len -= len;
-	queue->first = queue->len ? queue->first + len : 0;
-}
 
 int attempt_new(struct attempt **ret_attempt)
 {
@@ -100,9 +61,9 @@ void attempt_free(struct attempt *attempt)
 		return;
 	resume_free(attempt->resume);
 	free(attempt->target);
-	free(attempt->bytes.bytes);
-	free(attempt->texts.bytes);
-	free(attempt->units.bytes);
+	byte_queue_done(&attempt->bytes);
+	byte_queue_done(&attempt->texts);
+	byte_queue_done(&attempt->units);
 	free(attempt);
 }
 
@@ -352,11 +313,11 @@ static bool show_more(struct attempt *attempt, const char *channel, const uint8_
 
 	if (!attempt->text_count)
 		return false;
-	at = front(&attempt->texts) + attempt->texts.len - sizeof(last);
+	at = byte_queue_front(&attempt->texts) + attempt->texts.len - sizeof(last);
 	memcpy(&last, at, sizeof(last));
 	if (last.channel != channel)
 		return false;
-	if (push(&attempt->bytes, text, len)) {
+	if (byte_queue_push(&attempt->bytes, text, len)) {
 		lose(attempt);
 		return true;
 	}
@@ -367,8 +328,8 @@ static bool show_more(struct attempt *attempt, const char *channel, const uint8_
 
 static void show(struct attempt *attempt, const struct shown *shown, const uint8_t *text)
 {
-	if (push(&attempt->texts, shown, sizeof(*shown)) ||
-	    (shown->len && push(&attempt->bytes, text, shown->len)))
+	if (byte_queue_push(&attempt->texts, shown, sizeof(*shown)) ||
+	    (shown->len && byte_queue_push(&attempt->bytes, text, shown->len)))
 		lose(attempt);
 	else
 		attempt->text_count++;
@@ -408,7 +369,7 @@ void attempt_unit(struct attempt *attempt, uint64_t end, uint64_t rune_end, uint
 	marks->has_event = marks->has_sequence = false;
 	unit.texts = attempt->text_count;
 	attempt->text_count = 0;
-	if (attempt->recorded && push(&attempt->units, &unit, sizeof(unit)))
+	if (attempt->recorded && byte_queue_push(&attempt->units, &unit, sizeof(unit)))
 		lose(attempt);
 }
 
@@ -416,20 +377,20 @@ static void deliver_text(struct attempt *attempt)
 {
 	struct shown shown;
 
-	memcpy(&shown, front(&attempt->texts), sizeof(shown));
+	memcpy(&shown, byte_queue_front(&attempt->texts), sizeof(shown));
 	if (shown.channel) {
 		if (shown.begins)
 			resume_restart(attempt->resume, shown.channel);
 		/* What could not be kept spoiled it. */
-		(void)!resume_delivered(attempt->resume, shown.channel, front(&attempt->bytes),
-					shown.len);
+		(void)!resume_delivered(attempt->resume, shown.channel,
+					byte_queue_front(&attempt->bytes), shown.len);
 	} else {
 		attempt->event.len = (uint16_t)shown.len;
 		if (shown.len)
-			memcpy(attempt->event.text, front(&attempt->bytes), shown.len);
+			memcpy(attempt->event.text, byte_queue_front(&attempt->bytes), shown.len);
 	}
-	pop(&attempt->bytes, shown.len);
-	pop(&attempt->texts, sizeof(shown));
+	byte_queue_pop(&attempt->bytes, shown.len);
+	byte_queue_pop(&attempt->texts, sizeof(shown));
 }
 
 static void deliver(struct attempt *attempt, const struct shown_unit *unit)
@@ -450,11 +411,11 @@ void attempt_released(struct attempt *attempt, uint64_t released)
 	while (attempt->recorded && attempt->units.len) {
 		struct shown_unit unit;
 
-		memcpy(&unit, front(&attempt->units), sizeof(unit));
+		memcpy(&unit, byte_queue_front(&attempt->units), sizeof(unit));
 		if (unit.end > released)
 			return;
 		deliver(attempt, &unit);
-		pop(&attempt->units, sizeof(unit));
+		byte_queue_pop(&attempt->units, sizeof(unit));
 	}
 }
 
