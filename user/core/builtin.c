@@ -15,14 +15,6 @@ const struct builtin_set *builtin_at(size_t i)
 	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }
 
-const struct builtin_set *builtin_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (strcmp(all[i]->name, name) == 0)
-			return all[i];
-	return NULL;
-}
-
 const struct builtin_rule *builtin_rule_of(const struct builtin_set *const *sets, size_t count,
 					   size_t term)
 {

@@ -38,8 +38,6 @@ extern const struct builtin_set builtin_payment_cards;
 extern const struct builtin_set builtin_iban;
 extern const struct builtin_set builtin_jwt;
 
-/* The set of that name, or NULL. */
-const struct builtin_set *builtin_find(const char *name);
 /* Set number i in order of name, or NULL past the last. */
 const struct builtin_set *builtin_at(size_t i);
 

@@ -2,7 +2,6 @@
 #include "daemon/audit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 
 #include "daemon/audit_internal.h"
 #include "daemon/daemon.h"
-#include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "sys/clock.h"
@@ -168,19 +166,6 @@ int audit_write(struct daemon *daemon)
 bool audit_is_told(const struct daemon *daemon, uint64_t stream, const uint64_t *session)
 {
 	return daemon->audit && audit_tail_has(&daemon->audit->tail, stream, session);
-}
-
-int audit_sync(struct daemon *daemon)
-{
-	struct audit *audit = daemon->audit;
-	int r;
-
-	if (!audit)
-		return 0;
-	r = audit_write_out(audit);
-	if (r)
-		return r;
-	return fdatasync(audit->file.fd) ? -errno : 0;
 }
 
 void audit_close(struct daemon *daemon)

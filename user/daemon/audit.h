@@ -53,8 +53,6 @@ int audit_write(struct daemon *daemon) must_check;
  * those that the kernel still has as open when the trail is opened; false without a trail.
  */
 bool audit_is_told(const struct daemon *daemon, uint64_t stream, const uint64_t *session);
-/* Writes and syncs what was recorded. 0 also without a trail. Blocks: for start and stop. */
-int audit_sync(struct daemon *daemon) must_check;
 
 /*
  * May a stream of that policy begin? REASON_COMPLETE, or why not: REASON_AUDIT_FULL,

@@ -138,13 +138,8 @@ enum reason audit_refuses(struct daemon *daemon, struct watch *watch, const stru
 
 static struct audit_who who_is(const struct stream *stream)
 {
-	return (struct audit_who){
-		.stream = stream->origin.stream,
-		.policy = stream->policy->policy->name,
-		.cgroup = stream->watch ? stream->watch->path : NULL,
-		.pid = stream->origin.pid,
-		.uid = stream->origin.uid,
-	};
+	return audit_who_of(&stream->origin, stream->policy->policy->name,
+			    stream->watch ? stream->watch->path : NULL);
 }
 
 static void record_connection(struct audit *audit, struct audit_line *line,
@@ -196,13 +191,9 @@ static bool count_refused(struct audit *audit, struct watch *watch, const char *
 void audit_stream_refused(struct daemon *daemon, struct watch *watch,
 			  const struct sluice_origin *origin, const char *reason)
 {
-	const struct audit_who who = {
-		.stream = origin->stream,
-		.policy = watch && watch->policy ? watch->policy->policy->name : NULL,
-		.cgroup = watch ? watch->path : NULL,
-		.pid = origin->pid,
-		.uid = origin->uid,
-	};
+	const struct audit_who who =
+		audit_who_of(origin, watch && watch->policy ? watch->policy->policy->name : NULL,
+			     watch ? watch->path : NULL);
 	struct audit *audit = daemon->audit;
 	struct audit_line line;
 

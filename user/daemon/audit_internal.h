@@ -16,6 +16,7 @@
 #include "daemon/audit_record.h"
 #include "daemon/audit_syncer.h"
 #include "daemon/audit_tail.h"
+#include "sluice/abi.h"
 
 #define AUDIT_NAMELESS 2u /* reasons */
 
@@ -48,6 +49,19 @@ struct audit {
 	/* Connections that are nobody's: what of them was not told. */
 	struct audit_quota nameless[AUDIT_NAMELESS];
 };
+
+/* policy, cgroup: by name; NULL where it is not known. */
+static inline struct audit_who audit_who_of(const struct sluice_origin *origin, const char *policy,
+					    const char *cgroup)
+{
+	return (struct audit_who){
+		.stream = origin->stream,
+		.policy = policy,
+		.cgroup = cgroup,
+		.pid = origin->pid,
+		.uid = origin->uid,
+	};
+}
 
 /* Room for one more record; false: it is dropped, and counted. */
 bool audit_begin(struct audit *audit, struct audit_line *line) must_check;

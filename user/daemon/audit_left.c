@@ -23,13 +23,8 @@ static struct audit_who who_was(const struct daemon *daemon, const struct sluice
 		       (uint32_t)open->origin.policy);
 	(void)snprintf(numbers->cgroup, sizeof(numbers->cgroup), "#%" PRIu64,
 		       (uint64_t)open->origin.cgroup);
-	return (struct audit_who){
-		.stream = open->origin.stream,
-		.policy = loaded ? loaded->policy->name : numbers->policy,
-		.cgroup = watch ? watch->path : numbers->cgroup,
-		.pid = open->origin.pid,
-		.uid = open->origin.uid,
-	};
+	return audit_who_of(&open->origin, loaded ? loaded->policy->name : numbers->policy,
+			    watch ? watch->path : numbers->cgroup);
 }
 
 static void fill_left(const struct audit_left_track tracks[_SESSION_TRACK_MAX],

@@ -113,13 +113,17 @@ static void release(struct flow *flow)
 		endpoint_poke(flow->sink);
 }
 
+static bool wants_watermarks(const struct flow *flow)
+{
+	return flow->stream->policy->policy->audit.watermarks;
+}
+
 void flow_record_watermark(struct flow *flow, uint64_t number, const struct session_state *state)
 {
 	const struct session_track_state *track = &state->track[flow->track];
 	bool same = number == flow->recorded_exchange && track->confirmed == flow->recorded_runes;
 
-	if (!flow->stream->policy->policy->audit.watermarks || track->confirmed == track->start ||
-	    same)
+	if (!wants_watermarks(flow) || track->confirmed == track->start || same)
 		return;
 	audit_watermark(flow->stream, number, flow->track, track->confirmed);
 	flow->recorded_exchange = number;
@@ -131,7 +135,8 @@ static void record_watermark(struct flow *flow)
 	struct session_state state;
 	uint64_t number;
 
-	if (exchanges_track_state(flow->stream->exchanges, flow->track, &number, &state))
+	if (wants_watermarks(flow) &&
+	    exchanges_track_state(flow->stream->exchanges, flow->track, &number, &state))
 		flow_record_watermark(flow, number, &state);
 }
 

@@ -202,6 +202,17 @@ struct leaving {
 	uint64_t received[_SESSION_TRACK_MAX], confirmed[_SESSION_TRACK_MAX];
 };
 
+static struct audit_left_track left_track(const struct kern_left *left, int track,
+					  uint64_t received, uint64_t confirmed)
+{
+	return (struct audit_left_track){
+		.bytes_received = left->received[track],
+		.bytes_released = left->released[track],
+		.runes_received = received,
+		.runes_confirmed = confirmed,
+	};
+}
+
 static int on_left_session(void *context, const struct kern_left *left,
 			   const struct kern_left_session *session)
 {
@@ -209,12 +220,8 @@ static int on_left_session(void *context, const struct kern_left *left,
 	struct audit_left_track track[_SESSION_TRACK_MAX];
 
 	for (int i = 0; i < _SESSION_TRACK_MAX; i++) {
-		track[i] = (struct audit_left_track){
-			.bytes_received = left->received[i],
-			.bytes_released = left->released[i],
-			.runes_received = session->track[i].received,
-			.runes_confirmed = session->track[i].confirmed,
-		};
+		track[i] = left_track(left, i, session->track[i].received,
+				      session->track[i].confirmed);
 		leaving->received[i] += session->track[i].received;
 		leaving->confirmed[i] += session->track[i].confirmed;
 	}
@@ -253,14 +260,8 @@ static int on_left_stream(void *context, const struct kern_left *left)
 	struct daemon *daemon = leaving->daemon;
 	struct audit_left_track track[_SESSION_TRACK_MAX];
 
-	for (int i = 0; i < _SESSION_TRACK_MAX; i++) {
-		track[i] = (struct audit_left_track){
-			.bytes_received = left->received[i],
-			.bytes_released = left->released[i],
-			.runes_received = leaving->received[i],
-			.runes_confirmed = leaving->confirmed[i],
-		};
-	}
+	for (int i = 0; i < _SESSION_TRACK_MAX; i++)
+		track[i] = left_track(left, i, leaving->received[i], leaving->confirmed[i]);
 	*leaving = (struct leaving){.daemon = daemon};
 	count_end(&daemon->stats, STREAM_FAILED, reason_name(REASON_HOST_DIED));
 	say_left(left, track);
