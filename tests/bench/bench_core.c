@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/macros.h"
+#include "bench/bench.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "core/session.h"
@@ -37,20 +37,6 @@ static const char *const words[] = {
 	"a",   "slow",	"river",  "and",    "every",  "word",	"is",	 "looked",
 	"at",  "once",	"before", "it",	    "leaves", "for",	"other", "shore",
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void report(const char *name, double value, const char *unit)
-{
-	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\"}\n", name, value, unit);
-	fflush(stdout);
-}
 
 /* Messages of about size bytes, a few members each, up to `messages` or len bytes. */
 static struct input make_input(size_t size, size_t messages, size_t len)
@@ -267,11 +253,11 @@ static void close_stream(const struct way *way, struct stream *stream)
 static double run(const struct input *input, unsigned int times, const struct way *way)
 {
 	struct stream stream = open_stream(way);
-	double begin = now(), end;
+	double begin = cpu_now(), end;
 
 	for (unsigned int i = 0; i < times; i++)
 		feed(&stream, input->data, input->len, way->read_size);
-	end = now();
+	end = cpu_now();
 	close_stream(way, &stream);
 	return end - begin;
 }

@@ -9,21 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/macros.h"
+#include "bench/bench.h"
 #include "core/regex.h"
 
 #define REPEATS	  3u
 #define TEXT_SIZE (4u << 20)
 #define PATTERNS  100u
 
-static const char *const words[] = {
-	"the",	  "of",	      "and",   "to",	 "in",	   "is",	  "that",    "for",
-	"it",	  "as",	      "was",   "with",	 "be",	   "by",	  "on",	     "not",
-	"this",	  "are",      "or",    "his",	 "from",   "which",	  "but",     "have",
-	"people", "language", "model", "answer", "system", "information", "process", "streaming",
-};
 static const char *const code[] = {
 	"if (",	     "return ", "token = ", "key: ",   "\"0x7f3a\"",  "{\n\t", "}\n",
 	"8d2f17c0 ", "static ", "sk_",	    "int ",    "import os\n", "//",    "ghp_",
@@ -53,26 +47,6 @@ struct corpus {
 	size_t count;
 	const char *between;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void report(const char *name, double value, const char *unit)
-{
-	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\"}\n", name, value, unit);
-	fflush(stdout);
-}
-
-static unsigned int draw(unsigned int *seed, size_t below)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return (unsigned int)((*seed >> 8) % below);
-}
 
 /* Whole runes only; *ret_len is at most TEXT_SIZE. */
 static uint8_t *make_text(const struct corpus *corpus, size_t *ret_len)
@@ -120,21 +94,13 @@ static struct regex *make_regex(void)
 	return regex;
 }
 
-static size_t next_cut(const uint8_t *text, size_t at, size_t run, size_t len)
-{
-	at = MIN(at + run, len);
-	while (at < len && (text[at] & 0xc0) == 0x80)
-		at++;
-	return at;
-}
-
 static double scan(const struct regex *regex, const uint8_t *text, size_t len, size_t run)
 {
 	double best = 0;
 
 	for (unsigned int i = 0; i < REPEATS; i++) {
 		struct regex_cursor cursor;
-		double start = now();
+		double start = cpu_now();
 
 		regex_cursor_init(&cursor);
 		for (size_t at = 0, next; at < len; at = next) {
@@ -144,7 +110,7 @@ static double scan(const struct regex *regex, const uint8_t *text, size_t len, s
 				exit(1);
 		}
 		regex_cursor_done(&cursor);
-		best = MAX(best, (double)len / 1e6 / (now() - start));
+		best = MAX(best, (double)len / 1e6 / (cpu_now() - start));
 	}
 	return best;
 }
@@ -152,7 +118,7 @@ static double scan(const struct regex *regex, const uint8_t *text, size_t len, s
 int main(void)
 {
 	static const struct corpus corpora[] = {
-		{"english", words, ARRAY_SIZE(words), " "},
+		{"english", english_words, ARRAY_SIZE(english_words), " "},
 		{"code", code, ARRAY_SIZE(code), ""},
 		{"chinese", hanzi, ARRAY_SIZE(hanzi), ""},
 		{"hostile", hostile, ARRAY_SIZE(hostile), ""},

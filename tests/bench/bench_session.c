@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/macros.h"
+#include "bench/bench.h"
 #include "core/session.h"
 
 #define REPEATS 15u
@@ -19,14 +19,6 @@
 #define SPAN	16u
 
 static const char *const tasks[] = {"keys", "secrets", "moderation", "names"};
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static struct session *make_session(void)
 {
@@ -66,7 +58,7 @@ static double run(bool observing)
 
 	if (!observing)
 		observe(session, runes);
-	begin = now();
+	begin = cpu_now();
 	for (; at < runes; at += SPAN) {
 		if (observing)
 			observe(session, SPAN);
@@ -76,21 +68,20 @@ static double run(bool observing)
 			moves += (unsigned int)session_advance(session, SESSION_RESPONSE, &mark);
 		}
 	}
-	begin = now() - begin;
+	begin = cpu_now() - begin;
 	must(moves == PAIRS / ARRAY_SIZE(tasks) && mark == runes);
 	must(session_finish(session) == SESSION_OK);
 	must(session_free(session));
 	return begin;
 }
 
-static void report(const char *name, bool observing)
+static void measure(const char *name, bool observing)
 {
 	double best = run(observing);
 
 	for (unsigned int i = 1; i < REPEATS; i++)
 		best = MIN(best, run(observing));
-	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"million/s\"}\n", name,
-	       PAIRS / best / 1e6);
+	report(name, PAIRS / best / 1e6, "million/s");
 }
 
 int main(int argc, char **argv)
@@ -99,7 +90,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_session [session]\n");
 		return 2;
 	}
-	report("session_outcome_advance_4_tasks", false);
-	report("session_observe_outcome_advance_4_tasks", true);
+	measure("session_outcome_advance_4_tasks", false);
+	measure("session_observe_outcome_advance_4_tasks", true);
 	return 0;
 }

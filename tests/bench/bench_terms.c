@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/macros.h"
+#include "bench/bench.h"
 #include "core/session.h"
 #include "core/terms.h"
 
@@ -19,13 +20,6 @@
 #define TEXT_SIZE  (16u << 20)
 #define TERMS_MOST 10000u
 #define TERM_SIZE  24u
-
-static const char *const words[] = {
-	"the",	  "of",	      "and",   "to",	 "in",	   "is",	  "that",    "for",
-	"it",	  "as",	      "was",   "with",	 "be",	   "by",	  "on",	     "not",
-	"this",	  "are",      "or",    "his",	 "from",   "which",	  "but",     "have",
-	"people", "language", "model", "answer", "system", "information", "process", "streaming",
-};
 
 static const char *const syllables[] = {
 	"for", "bid", "den", "se",   "cret", "pass", "word", "to",  "ken",  "key",
@@ -49,18 +43,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static unsigned int draw(unsigned int *seed, size_t below)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return (unsigned int)((*seed >> 8) % below);
-}
-
-static void report(const char *name, double value, const char *unit)
-{
-	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\"}\n", name, value, unit);
-	fflush(stdout);
 }
 
 /* Whole runes only; *ret_len is at most TEXT_SIZE. */
@@ -100,14 +82,6 @@ static struct terms *make_terms(size_t count, unsigned int fold)
 	if (terms_new(list, count, fold, &bad, &terms) < 0)
 		exit(1);
 	return terms;
-}
-
-static size_t next_cut(const uint8_t *text, size_t at, size_t run, size_t len)
-{
-	at = MIN(at + run, len);
-	while (at < len && (text[at] & 0xc0) == 0x80)
-		at++;
-	return at;
 }
 
 static double scan(const struct terms *terms, const uint8_t *text, size_t len, size_t run)
@@ -192,7 +166,8 @@ static void bench_session(void)
 
 int main(void)
 {
-	static const struct corpus english = {"english", words, ARRAY_SIZE(words), true};
+	static const struct corpus english = {"english", english_words, ARRAY_SIZE(english_words),
+					      true};
 	/* Text made of what terms are made of: something begins everywhere. */
 	static const struct corpus hostile = {"hostile", syllables, ARRAY_SIZE(syllables), false};
 	static const struct corpus russian = {"cyrillic", cyrillic, ARRAY_SIZE(cyrillic), false};

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
+
 /* As in <sanitizer/allocator_interface.h>, which gcc does not bring; clang does. */
 size_t __sanitizer_get_allocated_size(const volatile void *at);
 int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *at,
@@ -42,6 +44,14 @@ uint64_t fuzz_limit(uint8_t option)
 	static const uint64_t limits[] = {1 << 20, 1, 8, 64, 300, 5000, UINT32_MAX, UINT64_MAX};
 
 	return limits[option % (sizeof(limits) / sizeof(limits[0]))];
+}
+
+size_t fuzz_whole_runes(const uint8_t *text, size_t len, size_t want)
+{
+	want = MIN(MAX(want, (size_t)1), len);
+	while (want < len && (text[want] & 0xc0) == 0x80)
+		want++;
+	return want;
 }
 
 uint8_t *fuzz_copy(const uint8_t *data, size_t len)

@@ -42,6 +42,9 @@ uint64_t fuzz_limit(uint8_t option);
 /* A copy of exactly its size (Z2), to be freed; never NULL. */
 uint8_t *fuzz_copy(const uint8_t *data, size_t len);
 
+/* About `want` bytes of a well-formed text, at least 1 and at most len, that cut no rune. */
+size_t fuzz_whole_runes(const uint8_t *text, size_t len, size_t want);
+
 _Noreturn void fuzz_fail(const char *file, int line, const char *what);
 #define fuzz_check(condition) \
 	((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, "not so: " #condition))

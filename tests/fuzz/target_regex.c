@@ -131,15 +131,6 @@ static int scan_piece(const struct set *set, struct regex_cursor *cursor, const 
 	return r;
 }
 
-/* So many bytes that no rune is cut. */
-static size_t whole_runes(const uint8_t *text, size_t len, size_t want)
-{
-	want = MIN(MAX(want, (size_t)1), len);
-	while (want < len && (text[want] & 0xc0) == 0x80)
-		want++;
-	return want;
-}
-
 /* Goes on to the end of the text; input NULL: in one piece. */
 static struct scan scan_on(const struct set *set, struct regex_cursor *cursor,
 			   const struct fuzz_input *input, const uint8_t *text, size_t len)
@@ -152,7 +143,7 @@ static struct scan scan_on(const struct set *set, struct regex_cursor *cursor,
 		size_t size = len - at;
 
 		if (input)
-			size = whole_runes(text + at, size, fuzz_cut(input, n++));
+			size = fuzz_whole_runes(text + at, size, fuzz_cut(input, n++));
 		scan.status = scan_piece(set, cursor, text + at, size, &cleared);
 		at += size;
 	}
@@ -268,7 +259,8 @@ static void check(const struct set *set, const struct fuzz_input *input, const u
 	if (!set->windowed)
 		compare(set, text, len, &whole);
 	if (len)
-		check_tail(set, text, len, whole_runes(text, len, input->options[2] % len), &whole);
+		check_tail(set, text, len, fuzz_whole_runes(text, len, input->options[2] % len),
+			   &whole);
 }
 
 static const uint8_t *spell(struct set *set, const struct fuzz_input *input)

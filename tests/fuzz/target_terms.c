@@ -78,15 +78,6 @@ static int scan_piece(const struct set *set, struct terms_cursor *cursor, const 
 	return r;
 }
 
-/* So many bytes that no rune is cut. */
-static size_t whole_runes(const uint8_t *text, size_t len, size_t want)
-{
-	want = MIN(MAX(want, (size_t)1), len);
-	while (want < len && (text[want] & 0xc0) == 0x80)
-		want++;
-	return want;
-}
-
 static struct scan scan_text(const struct set *set, const struct fuzz_input *input,
 			     const uint8_t *text, size_t len, bool cut)
 {
@@ -97,8 +88,8 @@ static struct scan scan_text(const struct set *set, const struct fuzz_input *inp
 
 	terms_cursor_init(&cursor);
 	while (at < len && !scan.status) {
-		size_t size =
-			cut ? whole_runes(text + at, len - at, fuzz_cut(input, n++)) : len - at;
+		size_t size = cut ? fuzz_whole_runes(text + at, len - at, fuzz_cut(input, n++))
+				  : len - at;
 
 		scan.status = scan_piece(set, &cursor, text + at, size, &cleared);
 		at += size;

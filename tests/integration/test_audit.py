@@ -514,17 +514,23 @@ def fill_up(disk, agent):
     raise AssertionError('the disk is not full: %r' % disk.daemon.status()['audit'])
 
 
-def a_full_disk_closes(bench):
-    """A full disk: mediated streams end with audit_full, new ones are refused; then not."""
+def filled_disk(bench, policy):
+    """One that is full now, an agent whose stream was open before, and who it talks to."""
     server = bench.server(echo)
-    disk = SmallDisk(bench, POLICY)
-    daemon = disk.daemon
+    disk = SmallDisk(bench, policy)
     agent = bench.in_cgroup(disk.cgroup, LIVE, server.port)
     equal(talk(agent, b'one'), b'echo', 'before')
 
     def once():
         bench.in_cgroup(disk.cgroup, MANY, server.port, 3).wait(20)
     fill_up(disk, once)
+    return disk, agent, server
+
+
+def a_full_disk_closes(bench):
+    """A full disk: mediated streams end with audit_full, new ones are refused; then not."""
+    disk, agent, _ = filled_disk(bench, POLICY)
+    daemon = disk.daemon
     wait_for(lambda: daemon.status()['reasons'].get('audit_full'), 10, 'a stream ends')
     check(talk(agent, b'two') != b'echo', 'the stream goes on')
     check(talk(agent, b'three') != b'echo', 'a new stream is not refused')
@@ -541,15 +547,8 @@ def a_full_disk_closes(bench):
 
 def a_full_disk_drops(bench):
     """A full disk under on_full: drop: streams go on, what is dropped is counted."""
-    server = bench.server(echo)
-    disk = SmallDisk(bench, DROP)
+    disk, agent, server = filled_disk(bench, DROP)
     daemon = disk.daemon
-    agent = bench.in_cgroup(disk.cgroup, LIVE, server.port)
-    equal(talk(agent, b'one'), b'echo', 'before')
-
-    def once():
-        bench.in_cgroup(disk.cgroup, MANY, server.port, 3).wait(20)
-    fill_up(disk, once)
     equal(talk(agent, b'two'), b'echo', 'meanwhile')
     bench.in_cgroup(disk.cgroup, MANY, server.port, 100).wait(30)
     dropped = daemon.status()['audit']['dropped']

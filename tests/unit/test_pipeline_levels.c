@@ -15,24 +15,12 @@
 #include "core/session.h"
 #include "core/terms.h"
 #include "unit/flow.h"
+#include "unit/streamed.h"
 #include "unit/ws_script.h"
 
-#define OK	"HTTP/1.1 200 OK\r\n"
-#define CHUNKED "Transfer-Encoding: chunked\r\n"
-#define STREAM	OK "Content-Type: text/event-stream\r\n" CHUNKED "\r\n"
-#define JSON	OK "Content-Type: application/json\r\n"
-#define LAST	"0\r\n\r\n"
-#define POST	"POST /v1 HTTP/1.1\r\nHost: a\r\n"
-#define ONE	"b\r\ndata: one\n\n\r\n"
-#define BOMB	"c\r\ndata: bomb\n\n\r\n"
-#define LEN(s)	(sizeof(s) - 1)
+#define JSON OK "Content-Type: application/json\r\n"
+#define POST "POST /v1 HTTP/1.1\r\nHost: a\r\n"
 
-static const struct flow_config responses = {
-	.framing = {.kind = FRAMING_HTTP1},
-	.extract = {.kind = EXTRACT_AUTO},
-	.terms = {{"bomb"}},
-	.request_count = 2,
-};
 static const struct flow_config requests = {
 	.framing = {.kind = FRAMING_HTTP1},
 	.extract = {.kind = EXTRACT_AUTO},
@@ -40,29 +28,6 @@ static const struct flow_config requests = {
 	.level = SESSION_COMPLETE,
 	.request = true,
 };
-/* Text that waits for more of it, in events. */
-static const struct flow_config joined = {
-	.framing = {.kind = FRAMING_SSE},
-	.extract = {.kind = EXTRACT_RAW},
-	.terms = {{"bomb"}},
-};
-
-static struct flow_config at_level(const struct flow_config *config, enum session_level level)
-{
-	struct flow_config changed = *config;
-
-	changed.level = level;
-	return changed;
-}
-
-static struct flow_config answers(enum session_level level, size_t count)
-{
-	struct flow_config config = at_level(&responses, level);
-
-	config.request_count = count;
-	return config;
-}
-
 /* After every byte from one number on to another: so much is released, a refusal goes there. */
 static void stays(const struct flow *flow, size_t from, size_t to, uint64_t released,
 		  enum refusal_place place)

@@ -13,34 +13,7 @@
 #include "base/macros.h"
 #include "core/session.h"
 #include "unit/flow.h"
-
-#define OK     "HTTP/1.1 200 OK\r\n"
-#define STREAM OK "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-#define LAST   "0\r\n\r\n"
-#define ONE    "b\r\ndata: one\n\n\r\n"
-#define LEN(s) (sizeof(s) - 1)
-
-static const struct flow_config responses = {
-	.framing = {.kind = FRAMING_HTTP1},
-	.extract = {.kind = EXTRACT_AUTO},
-	.terms = {{"bomb"}},
-	.request_count = 2,
-};
-/* Text that waits for more of it, in events. */
-static const struct flow_config joined = {
-	.framing = {.kind = FRAMING_SSE},
-	.extract = {.kind = EXTRACT_RAW},
-	.terms = {{"bomb"}},
-};
-
-static struct flow_config answers(enum session_level level, size_t count)
-{
-	struct flow_config config = responses;
-
-	config.level = level;
-	config.request_count = count;
-	return config;
-}
+#include "unit/streamed.h"
 
 /* As much as a hold may have room for, and not a byte more; level by level. */
 static void a_held_message_has_a_largest_size(void **state)

@@ -13,17 +13,11 @@
 #include "base/macros.h"
 #include "core/session.h"
 #include "unit/flow.h"
+#include "unit/streamed.h"
 #include "unit/ws_script.h"
 
-#define OK	"HTTP/1.1 200 OK\r\n"
-#define SSE	OK "Content-Type: text/event-stream\r\n"
-#define STREAM	SSE "Transfer-Encoding: chunked\r\n\r\n"
 #define JSON(n) OK "Content-Type: application/json\r\nContent-Length: " n "\r\n\r\n"
-#define LAST	"0\r\n\r\n"
-#define ONE	"b\r\ndata: one\n\n\r\n"
 #define LOUD	"c\r\ndata: loud\n\n\r\n"
-#define BOMB	"c\r\ndata: bomb\n\n\r\n"
-#define LEN(s)	(sizeof(s) - 1)
 
 static const struct flow_config responses = {
 	.framing = {.kind = FRAMING_HTTP1},
