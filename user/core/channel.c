@@ -258,6 +258,10 @@ static enum fault scan(struct channel_set *set, struct channel *channel, const u
 
 	if (set->on_text)
 		set->on_text(set->context, channel->name, text, len);
+	if (set->span_count)
+		fault = channel_spans_text(set, channel, text, len, runes);
+	if (fault)
+		return fault;
 	if (!channel->joined)
 		return scan_tasks(set, channel, text, len, runes);
 	if (set->attempt)
@@ -288,6 +292,8 @@ enum fault channel_wait(struct channel_set *set, struct channel *channel)
 {
 	enum fault fault = place(set, channel, 1);
 
+	if (!fault && set->span_count)
+		fault = channel_spans_wait(set, channel);
 	if (!fault)
 		channel->waiting = true;
 	return fault;
@@ -388,6 +394,8 @@ enum fault channel_cut(struct channel_set *set, struct channel *channel)
 
 	if (!fault)
 		fault = end_tasks(set, channel, false);
+	if (!fault && set->span_count)
+		fault = channel_spans_end(set, channel);
 	for (size_t i = 0; i < set->task_count && !fault; i++)
 		channel->cursors[i].held = NOT_HELD;
 	return fault;
@@ -416,6 +424,8 @@ enum fault channel_whole(struct channel_set *set, const char *name, const uint8_
 	set->track += runes;
 	if (set->on_text)
 		set->on_text(set->context, name, text, len);
-	fault = scan_tasks(set, channel, text, len, runes);
+	fault = set->span_count ? channel_spans_text(set, channel, text, len, runes) : FAULT_NONE;
+	if (!fault)
+		fault = scan_tasks(set, channel, text, len, runes);
 	return fault ? fault : end_tasks(set, channel, false);
 }

@@ -28,6 +28,10 @@ static const char *const names[] = {
 	[FAULT_UNREPRESENTED] = "unrepresented",
 	[FAULT_OUTPUT_DENIED] = "output_denied",
 	[FAULT_RESUME_REFUSED] = "resume_refused",
+	[FAULT_REWRITTEN] = "rewritten",
+	[FAULT_INTERCEPTOR_FAILED] = "interceptor_failed",
+	[FAULT_INTERCEPTOR_TIMEOUT] = "interceptor_timeout",
+	[FAULT_VERDICT_INVALID] = "verdict_invalid",
 };
 _Static_assert(ARRAY_SIZE(names) == _FAULT_MAX, "a name for every fault");
 

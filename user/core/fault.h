@@ -31,6 +31,10 @@ enum fault {
 	FAULT_UNREPRESENTED,  /* strict: a field, or a choice, that the extractor does not represent */
 	FAULT_OUTPUT_DENIED,  /* a task of `output` denied the assembled response */
 	FAULT_RESUME_REFUSED, /* a retry whose earlier attempts are not known, or not cleared */
+	FAULT_REWRITTEN,      /* a verdict would have the text rewritten, which nothing here does */
+	FAULT_INTERCEPTOR_FAILED, /* no answer, or none that is a verdict's */
+	FAULT_INTERCEPTOR_TIMEOUT,
+	FAULT_VERDICT_INVALID,
 	_FAULT_MAX,
 };
 

@@ -10,6 +10,7 @@
 #include "core/pipeline_auto.h"
 #include "core/pipeline_http.h"
 #include "core/pipeline_internal.h"
+#include "core/pipeline_span.h"
 #include "core/pipeline_watch.h"
 
 /* A flow of pieces. */
@@ -88,16 +89,17 @@ static void init_body(struct pipeline *p, const struct pipeline_config *config)
 
 static int init_set(struct pipeline *p, const struct pipeline_config *config)
 {
-	size_t gating = config->task_count, count = gating + config->watcher_count;
+	size_t gating = 0;
 	int r;
 
-	p->terms = calloc(count + 1, sizeof(*p->terms));
+	p->terms = calloc(config->task_count + config->watcher_count + 1, sizeof(*p->terms));
 	if (!p->terms)
 		return -ENOMEM;
-	for (size_t i = 0; i < gating; i++)
-		p->terms[i] = config->tasks[i].terms;
-	for (size_t i = gating; i < count; i++)
-		p->terms[i] = config->watchers[i - gating].terms;
+	for (size_t i = 0; i < config->task_count; i++)
+		if (config->tasks[i].terms)
+			p->terms[gating++] = config->tasks[i].terms;
+	for (size_t i = 0; i < config->watcher_count; i++)
+		p->terms[gating + i] = config->watchers[i].terms;
 	p->set = (struct channel_set){
 		.terms = p->terms,
 		.task_count = gating,
@@ -105,7 +107,9 @@ static int init_set(struct pipeline *p, const struct pipeline_config *config)
 		.on_text = config->on_text,
 		.context = config->context,
 	};
-	r = pipeline_watch_init(p, config);
+	r = pipeline_span_init(p, config);
+	if (r == 0)
+		r = pipeline_watch_init(p, config);
 	return r < 0 ? r : channel_set_init(&p->set);
 }
 
@@ -141,6 +145,8 @@ static int init_extractor(struct pipeline *p, const struct pipeline_config *conf
 
 enum fault pipeline_begin(struct pipeline *p, struct session *session)
 {
+	enum fault fault;
+
 	p->earlier_runes += p->set.track - p->base;
 	p->earlier_released += p->hold.released_runes - p->base;
 	if (pipeline_hold_begin(&p->hold, session) < 0)
@@ -148,7 +154,8 @@ enum fault pipeline_begin(struct pipeline *p, struct session *session)
 	p->base = p->hold.task_count ? p->hold.observed : p->set.track;
 	p->hold.released_runes = p->base;
 	channel_set_restart(&p->set, p->base);
-	return pipeline_watch_begin(p, session);
+	fault = pipeline_span_begin(p);
+	return fault ? fault : pipeline_watch_begin(p, session);
 }
 
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config)
@@ -208,6 +215,7 @@ void pipeline_free(struct pipeline *p)
 	pipeline_body_done(&p->body);
 	extractor_done(&p->extractor);
 	channel_set_done(&p->set);
+	pipeline_span_done(p);
 	pipeline_watch_done(p);
 	pipeline_hold_done(&p->hold);
 	free(p->terms);
@@ -387,23 +395,23 @@ static enum fault feed_unknown(struct pipeline *p, const uint8_t *data, size_t l
 	return fault;
 }
 
-static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len)
+static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
 	enum fault fault = FAULT_NONE;
+	size_t at = 0;
 
-	while (len && !fault) {
+	while (at < len && !fault && !pipeline_span_blocks(p)) {
 		size_t used = 0;
 
-		fault = p->automatic ? feed_unknown(p, data, len, &used)
-				     : feed_some(p, data, len, &used);
-		data += used;
-		len -= used;
+		fault = p->automatic ? feed_unknown(p, data + at, len - at, &used)
+				     : feed_some(p, data + at, len - at, &used);
+		at += used;
 	}
+	*ret_used = at;
 	return fault;
 }
 
-/* Ends the flow: what was cleared before the fault is settled first. */
-static enum fault fail(struct pipeline *p, enum fault fault)
+enum fault pipeline_fail(struct pipeline *p, enum fault fault)
 {
 	const struct channel_match *match = &p->set.match;
 
@@ -425,20 +433,29 @@ static enum fault fail(struct pipeline *p, enum fault fault)
 	return fault;
 }
 
-enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
+enum fault pipeline_take(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
 	enum fault fault;
 
+	*ret_used = 0;
 	if (p->fault)
 		return p->fault;
 	assert(!p->ended);
-	fault = feed(p, data, len);
+	fault = feed(p, data, len, ret_used);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (fault)
-		fault = fail(p, fault);
+		fault = pipeline_fail(p, fault);
 	pipeline_http_delivered(p);
 	return fault;
+}
+
+enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
+{
+	size_t used;
+
+	assert(!p->spans.count);
+	return pipeline_take(p, data, len, &used);
 }
 
 /* The last line of a stream may lack its LF where the configuration says so. */
@@ -467,6 +484,28 @@ static enum fault end_of_tail(struct pipeline *p)
 	return FAULT_TRUNCATED;
 }
 
+enum fault pipeline_flow_end(struct pipeline *p)
+{
+	enum fault fault = pipeline_watch_judge(p);
+
+	return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
+}
+
+enum fault pipeline_end_now(struct pipeline *p)
+{
+	enum fault fault = p->automatic ? pipeline_auto_end(p) : FAULT_NONE;
+
+	if (!fault && !p->automatic)
+		fault = end_of_tail(p);
+	if (fault || p->automatic || p->http)
+		return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
+	fault = extractor_end(&p->extractor);
+	if (fault || !pipeline_span_must_wait(p))
+		return fault ? fault : pipeline_flow_end(p);
+	p->spans.leaving = true;
+	return pipeline_hold_settle(&p->hold, &p->set);
+}
+
 enum fault pipeline_end(struct pipeline *p)
 {
 	enum fault fault = FAULT_NONE;
@@ -474,18 +513,11 @@ enum fault pipeline_end(struct pipeline *p)
 	if (p->fault || p->ended)
 		return p->fault;
 	p->ended = true;
-	if (p->automatic)
-		fault = pipeline_auto_end(p);
-	if (!fault && !p->automatic)
-		fault = end_of_tail(p);
-	if (!fault && !p->automatic && !p->http)
-		fault = extractor_end(&p->extractor);
-	if (!fault && !p->automatic && !p->http)
-		fault = pipeline_watch_judge(p);
-	if (!fault)
-		fault = pipeline_hold_settle(&p->hold, &p->set);
+	p->spans.end_due = p->spans.leaving;
+	if (!p->spans.leaving)
+		fault = pipeline_end_now(p);
 	if (fault)
-		fault = fail(p, fault);
+		fault = pipeline_fail(p, fault);
 	pipeline_http_delivered(p);
 	return fault;
 }

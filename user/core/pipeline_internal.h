@@ -31,6 +31,16 @@ struct pipeline_watch {
 	struct pipeline_denial denial; /* by a task of `output`; without a task: none yet */
 };
 
+struct pipeline_spans {
+	const struct pipeline_task *tasks[CHANNEL_SPANS_MAX]; /* borrowed */
+	struct span_set *sets[CHANNEL_SPANS_MAX];	      /* NULL: no session began */
+	size_t count;
+	bool leaving; /* the message under way has ended, but for its verdicts */
+	bool goes_on; /* of http: as pipeline_http_leave() */
+	bool end_due; /* the flow ended while a message before it waited */
+	char reason[VERDICT_REASON_MAX + 1];
+};
+
 struct pipeline {
 	uint8_t framing; /* enum framing_kind */
 	bool final_newline_optional;
@@ -57,6 +67,7 @@ struct pipeline {
 	void *context;
 	struct pipeline_denial denial;
 	struct pipeline_watch watch;
+	struct pipeline_spans spans;
 	struct channel_set set;
 	struct extractor extractor;
 	struct pipeline_hold hold;
@@ -78,6 +89,14 @@ enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 
 /* Makes the pipeline one of that framing. -EINVAL, -ENOMEM. */
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config) must_check;
+
+/* Ends the flow: what was cleared before the fault is settled first. */
+enum fault pipeline_fail(struct pipeline *p, enum fault fault) must_check;
+
+/* The flow has ended, and what came is all taken. */
+enum fault pipeline_end_now(struct pipeline *p) must_check;
+/* So has its one message, and all of it is cleared. */
+enum fault pipeline_flow_end(struct pipeline *p) must_check;
 
 /* What comes belongs to that session from here on. FAULT_ACCOUNTING: it cannot. */
 enum fault pipeline_begin(struct pipeline *p, struct session *session) must_check;

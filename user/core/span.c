@@ -380,6 +380,27 @@ int span_wait(struct span_set *set, struct span_channel *channel)
 	return 0;
 }
 
+int span_break(struct span_set *set, struct span_channel *channel)
+{
+	struct span *span;
+	int err;
+
+	end_loan(set);
+	if (!channel->runes)
+		return 0;
+	err = keep(set, channel, (const uint8_t *)"\n", 1);
+	if (!err && !channel->under_way)
+		err = begin(set, channel, set->track);
+	if (err)
+		return err;
+	span = channel->under_way;
+	span->runes++;
+	channel->runes++;
+	channel->bytes++;
+	channel->stopped = false;
+	return span->runes == set->config.coverage.span ? cut(set, channel) : 0;
+}
+
 int span_unit_end(struct span_set *set)
 {
 	int err = 0;
@@ -479,6 +500,11 @@ uint64_t span_frontier(const struct span_set *set)
 size_t span_waiting(const struct span_set *set)
 {
 	return set->cut_count;
+}
+
+size_t span_pending(const struct span_set *set)
+{
+	return set->cut_count + set->lent_count;
 }
 
 size_t span_memory(const struct span_set *set)

@@ -90,6 +90,13 @@ int span_text(struct span_set *set, struct span_channel *channel, const uint8_t 
  */
 int span_wait(struct span_set *set, struct span_channel *channel) must_check;
 
+/*
+ * What comes next in the text does not go on from what came: windows that see both have a line
+ * feed between them, which counts among their runes and has no number. Not while a rune waits.
+ * -ENOMEM.
+ */
+int span_break(struct span_set *set, struct span_channel *channel) must_check;
+
 /* A unit of the flow ends: with SPAN_UNIT, so do the spans under way. -ENOMEM. */
 int span_unit_end(struct span_set *set) must_check;
 
@@ -113,6 +120,9 @@ uint64_t span_frontier(const struct span_set *set);
 
 /* Spans that are cut and not lent: where there are some, the caller stops reading. */
 size_t span_waiting(const struct span_set *set);
+
+/* Those, and the ones that are lent and not cleared. */
+size_t span_pending(const struct span_set *set);
 
 /* Bytes that are allocated, all told. */
 size_t span_memory(const struct span_set *set);
