@@ -134,6 +134,21 @@ static json_t *places_json(const struct policy *policy, size_t task, bool *ret_e
 	return list;
 }
 
+static json_t *interceptor_json(const struct policy_task *task, json_t *places, bool enforcing)
+{
+	const struct policy_interceptor *i = task->interceptor;
+
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:b, s:b}", "name",
+			 task->name, "kind", "interceptor", "url", i->url, "timeout_ms",
+			 (json_int_t)i->timeout_ms, "span_runes",
+			 (json_int_t)i->spans.coverage.span, "window_runes",
+			 (json_int_t)i->spans.coverage.window, "detectable_runes",
+			 (json_int_t)i->spans.coverage.detectable, "cadence",
+			 policy_cadence_name(i->spans.cadence), "concurrency",
+			 (json_int_t)i->concurrency, "tracks", places, "warn_only",
+			 (int)task->warn_only, "enforcing", (int)enforcing);
+}
+
 static json_t *tasks_json(const struct policy *policy)
 {
 	json_t *list = json_array(), *places, *folds;
@@ -150,6 +165,12 @@ static json_t *tasks_json(const struct policy *policy)
 		for (bit = 0; (fold = policy_fold_name(bit)); bit++)
 			if (task->fold & (1u << bit))
 				(void)json_array_append_new(folds, json_string(fold));
+		if (task->interceptor) {
+			json_decref(folds);
+			(void)json_array_append_new(
+				list, interceptor_json(task, places, enforcing));
+			continue;
+		}
 		(void)json_array_append_new(
 			list,
 			json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:b, s:b}", "name", task->name,
@@ -344,9 +365,13 @@ static void print_tasks(const json_t *list)
 
 	json_array_foreach(list, i, task)
 	{
-		(void)printf("task %s: %lld %s, longest %lld runes", cli_text(task, "name"),
-			     (long long)cli_number(task, "terms"), cli_text(task, "kind"),
-			     (long long)cli_number(task, "longest"));
+		if (json_object_get(task, "url"))
+			(void)printf("task %s: interceptor ", cli_text(task, "name"));
+		else
+			(void)printf("task %s: %lld %s, longest %lld runes", cli_text(task, "name"),
+				     (long long)cli_number(task, "terms"), cli_text(task, "kind"),
+				     (long long)cli_number(task, "longest"));
+		cli_print_interceptor(task);
 		print_words(", fold ", json_object_get(task, "fold"));
 		print_words(", on ", json_object_get(task, "tracks"));
 		(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only"))

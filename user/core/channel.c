@@ -16,11 +16,15 @@
 
 struct channel *channel_new(const struct channel_set *set)
 {
+	size_t cursors = channel_cursors(set);
 	struct channel *channel;
 
-	channel = calloc(1, sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]));
+	channel = calloc(1, sizeof(*channel) + cursors * sizeof(channel->cursors[0]) +
+				    set->span_count * sizeof(channel->texts[0]));
 	if (!channel)
 		return NULL;
+	if (set->span_count)
+		channel->texts = (struct span_channel **)&channel->cursors[cursors];
 	channel->runs = channel->first;
 	channel->run_capacity = ARRAY_SIZE(channel->first);
 	channel->begun = NOT_HELD;

@@ -84,8 +84,8 @@ struct channel {
 	uint32_t run_count, run_capacity;
 	struct channel_run *runs; /* of those that may be pending, in order */
 	struct channel_run first[2];
-	/* Of each span set: joined, the text; else that in which a rune waits. */
-	struct span_channel *texts[CHANNEL_SPANS_MAX];
+	/* Of each span set: joined, the text; else that in which a rune waits. NULL without sets. */
+	struct span_channel **texts;
 	struct channel_cursor cursors[]; /* one per task, and one that watches */
 };
 
@@ -131,6 +131,7 @@ struct channel_set {
 	void *found_context;
 	/* Of the tasks that gate and evaluate elsewhere; borrowed, and replaced at a restart. */
 	struct span_set *const *spans;
+	struct span_channel **unit_texts; /* of each, of what is not joined; owned by the caller */
 	size_t span_count;
 	uint64_t ceiling; /* no rune is numbered at or past it */
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
@@ -139,8 +140,7 @@ struct channel_set {
 	struct attempt *attempt; /* that the text belongs to, borrowed; NULL: nobody resumes it */
 	uint64_t track;		 /* number of the next rune */
 	uint64_t floor;		 /* of the first rune that belongs to no complete unit */
-	struct span_channel *unit_texts[CHANNEL_SPANS_MAX]; /* of what is not joined */
-	uint64_t unit_name;				    /* hash of the last; 0: apart */
+	uint64_t unit_name; /* hash of the last text's that is not joined; 0: apart */
 	struct channel *scratch;
 	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */

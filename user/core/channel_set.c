@@ -46,7 +46,8 @@ void channel_set_restart(struct channel_set *set, uint64_t track)
 	free_list(set, set->joined);
 	set->joined = NULL;
 	set->attempt = NULL;
-	memset(set->unit_texts, 0, sizeof(set->unit_texts));
+	for (size_t i = 0; i < set->span_count; i++)
+		set->unit_texts[i] = NULL;
 	set->unit_name = 0;
 	set->track = set->floor = track;
 }
@@ -148,7 +149,8 @@ static enum fault grow_buckets(struct channel_set *set)
 
 size_t channel_memory(const struct channel_set *set, const struct channel *channel)
 {
-	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]);
+	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]) +
+		       set->span_count * sizeof(channel->texts[0]);
 
 	for (size_t i = 0; i < channel_cursors(set); i++)
 		bytes += terms_cursor_memory(&channel->cursors[i].terms);

@@ -454,7 +454,7 @@ enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
 {
 	size_t used;
 
-	assert(!p->spans.count);
+	assert(!p->spans);
 	return pipeline_take(p, data, len, &used);
 }
 
@@ -500,9 +500,8 @@ enum fault pipeline_end_now(struct pipeline *p)
 	if (fault || p->automatic || p->http)
 		return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
 	fault = extractor_end(&p->extractor);
-	if (fault || !pipeline_span_must_wait(p))
+	if (fault || !pipeline_span_defer(p, false))
 		return fault ? fault : pipeline_flow_end(p);
-	p->spans.leaving = true;
 	return pipeline_hold_settle(&p->hold, &p->set);
 }
 
@@ -513,8 +512,9 @@ enum fault pipeline_end(struct pipeline *p)
 	if (p->fault || p->ended)
 		return p->fault;
 	p->ended = true;
-	p->spans.end_due = p->spans.leaving;
-	if (!p->spans.leaving)
+	if (pipeline_leaving(p))
+		p->spans->end_due = true;
+	else
 		fault = pipeline_end_now(p);
 	if (fault)
 		fault = pipeline_fail(p, fault);

@@ -115,9 +115,7 @@ enum fault pipeline_http_leave(struct pipeline *p, bool goes_on)
 	struct exchanges *exchanges = p->http->exchanges;
 	enum fault fault;
 
-	p->spans.leaving = pipeline_span_must_wait(p);
-	p->spans.goes_on = goes_on;
-	if (p->spans.leaving)
+	if (pipeline_span_defer(p, goes_on))
 		return FAULT_NONE;
 	fault = pipeline_watch_judge(p);
 	if (!fault)
@@ -267,14 +265,14 @@ enum fault pipeline_http_end(struct pipeline *p)
 	/* Empty lines that no request followed. */
 	else if (!fault && p->received > p->framed)
 		fault = pipeline_http_unit(p, (struct pipeline_unit){0});
-	return fault || p->spans.leaving ? fault : end_flow(p);
+	return fault || pipeline_leaving(p) ? fault : end_flow(p);
 }
 
 enum fault pipeline_http_left(struct pipeline *p)
 {
-	enum fault fault = pipeline_http_leave(p, p->spans.goes_on);
+	enum fault fault = pipeline_http_leave(p, p->spans->goes_on);
 
-	if (fault || !p->ended || p->spans.end_due || p->http->websocket)
+	if (fault || !p->ended || p->spans->end_due || p->http->websocket)
 		return fault;
 	return end_flow(p);
 }

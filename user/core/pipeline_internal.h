@@ -34,6 +34,7 @@ struct pipeline_watch {
 struct pipeline_spans {
 	const struct pipeline_task *tasks[CHANNEL_SPANS_MAX]; /* borrowed */
 	struct span_set *sets[CHANNEL_SPANS_MAX];	      /* NULL: no session began */
+	struct span_channel *unit_texts[CHANNEL_SPANS_MAX];   /* of the channel set */
 	size_t count;
 	bool leaving; /* the message under way has ended, but for its verdicts */
 	bool goes_on; /* of http: as pipeline_http_leave() */
@@ -67,12 +68,18 @@ struct pipeline {
 	void *context;
 	struct pipeline_denial denial;
 	struct pipeline_watch watch;
-	struct pipeline_spans spans;
+	struct pipeline_spans *spans; /* NULL: no task evaluates elsewhere */
 	struct channel_set set;
 	struct extractor extractor;
 	struct pipeline_hold hold;
 	const struct terms **terms;
 };
+
+/* Has the message under way ended, but for its verdicts? */
+static inline bool pipeline_leaving(const struct pipeline *p)
+{
+	return p->spans && p->spans->leaving;
+}
 
 /* What a part that could not be made makes of the flow. */
 static inline enum fault pipeline_fault_of(int err)

@@ -9,35 +9,46 @@
 
 int pipeline_span_init(struct pipeline *p, const struct pipeline_config *config)
 {
-	struct pipeline_spans *spans = &p->spans;
+	struct pipeline_spans *spans;
+	size_t count = 0;
 
-	for (size_t i = 0; i < config->task_count; i++) {
-		if (!config->tasks[i].spans)
-			continue;
-		if (spans->count == CHANNEL_SPANS_MAX)
-			return -EINVAL;
-		spans->tasks[spans->count++] = &config->tasks[i];
-	}
+	for (size_t i = 0; i < config->task_count; i++)
+		count += config->tasks[i].spans != NULL;
+	if (!count || count > CHANNEL_SPANS_MAX)
+		return count ? -EINVAL : 0;
+	spans = p->spans = calloc(1, sizeof(*spans));
+	if (!spans)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->task_count; i++)
+		if (config->tasks[i].spans)
+			spans->tasks[spans->count++] = &config->tasks[i];
 	p->set.spans = spans->sets;
-	p->set.span_count = spans->count;
+	p->set.unit_texts = spans->unit_texts;
+	p->set.span_count = count;
 	return 0;
+}
+
+static size_t count_of(const struct pipeline *p)
+{
+	return p->spans ? p->spans->count : 0;
 }
 
 void pipeline_span_done(struct pipeline *p)
 {
-	for (size_t i = 0; i < p->spans.count; i++)
-		span_set_free(p->spans.sets[i]);
+	for (size_t i = 0; i < count_of(p); i++)
+		span_set_free(p->spans->sets[i]);
+	free(p->spans);
 }
 
 enum fault pipeline_span_begin(struct pipeline *p)
 {
-	for (size_t i = 0; i < p->spans.count; i++) {
-		struct span_config config = *p->spans.tasks[i]->spans;
+	for (size_t i = 0; i < count_of(p); i++) {
+		struct span_config config = *p->spans->tasks[i]->spans;
 		int r;
 
-		span_set_free(take_ptr(p->spans.sets[i]));
+		span_set_free(take_ptr(p->spans->sets[i]));
 		config.start = p->set.track;
-		r = span_set_new(&config, &p->spans.sets[i]);
+		r = span_set_new(&config, &p->spans->sets[i]);
 		if (r < 0)
 			return pipeline_fault_of(r);
 	}
@@ -49,27 +60,31 @@ static size_t pending(const struct pipeline *p)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < p->spans.count; i++)
-		count += p->spans.sets[i] ? span_pending(p->spans.sets[i]) : 0;
+	for (size_t i = 0; i < count_of(p); i++)
+		count += p->spans->sets[i] ? span_pending(p->spans->sets[i]) : 0;
 	return count;
 }
 
-bool pipeline_span_must_wait(const struct pipeline *p)
+bool pipeline_span_defer(struct pipeline *p, bool goes_on)
 {
-	return pending(p) > 0;
+	if (!pending(p))
+		return false;
+	p->spans->leaving = true;
+	p->spans->goes_on = goes_on;
+	return true;
 }
 
 bool pipeline_span_blocks(const struct pipeline *p)
 {
-	return p->spans.leaving || (p->hold.count >= p->hold.max / 2 && pending(p));
+	return pipeline_leaving(p) || (p->hold.count >= p->hold.max / 2 && pending(p));
 }
 
 bool pipeline_waits(const struct pipeline *p)
 {
-	if (!p->spans.count || p->fault)
+	if (!p->spans || p->fault)
 		return false;
-	for (size_t i = 0; i < p->spans.count; i++)
-		if (p->spans.sets[i] && span_waiting(p->spans.sets[i]))
+	for (size_t i = 0; i < count_of(p); i++)
+		if (p->spans->sets[i] && span_waiting(p->spans->sets[i]))
 			return true;
 	return pipeline_span_blocks(p);
 }
@@ -78,11 +93,11 @@ bool pipeline_work(struct pipeline *p, struct pipeline_work *ret_work)
 {
 	if (p->fault)
 		return false;
-	for (size_t i = 0; i < p->spans.count; i++) {
-		if (!p->spans.sets[i] || !span_next(p->spans.sets[i], &ret_work->item))
+	for (size_t i = 0; i < count_of(p); i++) {
+		if (!p->spans->sets[i] || !span_next(p->spans->sets[i], &ret_work->item))
 			continue;
 		ret_work->number = i;
-		ret_work->task = p->spans.tasks[i];
+		ret_work->task = p->spans->tasks[i];
 		return true;
 	}
 	return false;
@@ -115,12 +130,12 @@ static enum fault deny(struct pipeline *p, const struct pipeline_work *work,
 		p->fault = FAULT_ACCOUNTING;
 		return p->fault;
 	}
-	memcpy(p->spans.reason, verdict->reason, sizeof(p->spans.reason));
+	memcpy(p->spans->reason, verdict->reason, sizeof(p->spans->reason));
 	p->denial = (struct pipeline_denial){
 		.task = work->task->name,
 		.start = work->item.start,
 		.end = work->item.end,
-		.reason = p->spans.reason,
+		.reason = p->spans->reason,
 	};
 	p->fault = rewrites ? FAULT_REWRITTEN : FAULT_BLOCKED;
 	return p->fault;
@@ -149,7 +164,7 @@ static enum fault fail(struct pipeline *p, enum session_result failure)
 /* The message that waited for its verdicts ends, where it has them. */
 static enum fault end_waiting(struct pipeline *p)
 {
-	struct pipeline_spans *spans = &p->spans;
+	struct pipeline_spans *spans = p->spans;
 	enum fault fault;
 
 	if (!spans->leaving || pending(p))
@@ -166,7 +181,7 @@ static enum fault clear(struct pipeline *p, const struct pipeline_work *work)
 {
 	enum fault fault = FAULT_ACCOUNTING;
 
-	if (!span_clear(p->spans.sets[work->number], work->item.id))
+	if (!span_clear(p->spans->sets[work->number], work->item.id))
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (!fault)
 		fault = end_waiting(p);
@@ -192,9 +207,9 @@ enum fault pipeline_verdict(struct pipeline *p, const struct pipeline_work *work
 
 size_t pipeline_span_memory(const struct pipeline *p)
 {
-	size_t bytes = 0;
+	size_t bytes = p->spans ? sizeof(*p->spans) : 0;
 
-	for (size_t i = 0; i < p->spans.count; i++)
-		bytes += p->spans.sets[i] ? span_memory(p->spans.sets[i]) : 0;
+	for (size_t i = 0; i < count_of(p); i++)
+		bytes += p->spans->sets[i] ? span_memory(p->spans->sets[i]) : 0;
 	return bytes;
 }

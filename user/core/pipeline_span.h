@@ -26,8 +26,11 @@ void pipeline_span_done(struct pipeline *p);
 /* A session begins, at the number of the track that the channel set is at. FAULT_NO_MEMORY. */
 enum fault pipeline_span_begin(struct pipeline *p) must_check;
 
-/* Has the message which ends here, with all its texts ended, verdicts to wait for? E2. */
-bool pipeline_span_must_wait(const struct pipeline *p);
+/*
+ * Has the message which ends here, with all its texts ended, verdicts to wait for? Then it is
+ * leaving, and goes_on is kept for when it does. E2.
+ */
+bool pipeline_span_defer(struct pipeline *p, bool goes_on) must_check;
 /* Does what comes have to wait for verdicts? */
 bool pipeline_span_blocks(const struct pipeline *p);
 

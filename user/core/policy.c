@@ -186,6 +186,7 @@ void policy_unref(struct policy *policy)
 	for (i = 0; i < policy->task_count; i++) {
 		free(policy->tasks[i].name);
 		terms_free(policy->tasks[i].terms);
+		policy_interceptor_free(policy->tasks[i].interceptor);
 	}
 	for (i = 0; i < policy->unix_count; i++)
 		free(policy->unix_addresses[i]);
@@ -200,24 +201,52 @@ void policy_unref(struct policy *policy)
 	free(policy);
 }
 
+static const struct policy_task *track_task(const struct policy *policy, enum session_track track,
+					    size_t i)
+{
+	return &policy->tasks[policy->track_tasks[track][i]];
+}
+
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
 {
-	uint32_t longest, bound = 0;
+	uint32_t bound = 0;
 	size_t i;
 
 	for (i = 0; i < policy->track_task_count[track]; i++) {
-		longest = terms_longest(policy->tasks[policy->track_tasks[track][i]].terms);
-		if (longest > bound + 1)
-			bound = longest - 1;
+		const struct policy_task *task = track_task(policy, track, i);
+
+		bound = MAX(bound, task->interceptor ? task->interceptor->spans.coverage.span - 1
+						     : coverage_tail(terms_longest(task->terms)));
 	}
 	return bound;
+}
+
+uint32_t policy_tail(const struct policy *policy, enum session_track track)
+{
+	uint32_t longest = 1;
+	size_t i;
+
+	for (i = 0; i < policy->track_task_count[track]; i++) {
+		const struct policy_task *task = track_task(policy, track, i);
+
+		longest = MAX(longest, task->interceptor
+					       ? task->interceptor->spans.coverage.detectable
+					       : terms_longest(task->terms));
+	}
+	return coverage_tail(longest);
 }
 
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,
 			   uint32_t *ret_runes)
 {
+	bool deferred = policy->level == SESSION_DEFERRED;
+	size_t i;
+
 	if (!policy->track_task_count[track])
 		return false;
-	*ret_runes = policy->level == SESSION_DEFERRED ? policy_hold_back(policy, track) : 0;
+	for (i = 0; deferred && i < policy->track_task_count[track]; i++)
+		if (track_task(policy, track, i)->interceptor)
+			return false;
+	*ret_runes = deferred ? policy_hold_back(policy, track) : 0;
 	return true;
 }

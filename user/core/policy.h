@@ -23,6 +23,7 @@
 #include "base/doc.h"
 #include "base/macros.h"
 #include "core/pipeline.h"
+#include "core/span.h"
 
 #define POLICY_NAME_MAX		64u
 #define POLICY_DESTINATIONS_MAX 120u	/* of the file; the built-in ones come on top */
@@ -30,6 +31,7 @@
 #define POLICY_TERMS_MAX	100000u /* of one task */
 #define POLICY_RESOLVERS_MAX	16u
 #define POLICY_UNIX_MAX		64u
+#define POLICY_CONCURRENCY	32u /* requests of one interceptor at once, if not said */
 
 enum policy_action { POLICY_MEDIATE, POLICY_PASS, POLICY_DENY, _POLICY_ACTION_MAX };
 enum policy_on_deny { POLICY_REFUSE, POLICY_RESET };
@@ -58,8 +60,19 @@ struct policy_limits {
 		verdict_timeout_ms;
 };
 
+/* An evaluator that is asked over HTTP. */
+struct policy_interceptor {
+	char *url;	   /* as written */
+	char *http_url;	   /* of the request; its host is an address, or means nothing */
+	char *socket_path; /* NULL: over TCP */
+	uint32_t timeout_ms;  /* of a request */
+	uint32_t concurrency; /* requests at once */
+	struct span_config spans;
+};
+
 struct policy_task {
 	char *name;
+	struct policy_interceptor *interceptor; /* NULL: of kind terms */
 	struct terms *terms;
 	size_t term_count;
 	unsigned int fold;
@@ -134,13 +147,20 @@ DEFINE_CLEANUP(struct policy *, policy_unref)
 const struct policy_destination *policy_match(const struct policy *policy, const uint8_t addr[16],
 					      uint16_t port);
 
-/* Runes of a channel that a track's tasks may keep waiting: the longest term less one. */
+/*
+ * Runes of a channel that a track's tasks may keep waiting for more text: the longest term
+ * less one, or a span less one.
+ */
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track);
+
+/* Runes delivered of a channel that a retry's tasks have to see: L - 1 of the longest (design 6). */
+uint32_t policy_tail(const struct policy *policy, enum session_track track);
 
 /*
  * The exposure bound of a track: runes, after folding, of what one of its tasks denies that may
  * have left before it did. 0 under blocking and complete, where a matcher holds back what could
- * begin a term; the longest term less one under deferred. false: there is no bound (nothing
+ * begin a term; the longest term less one under deferred, where what an interceptor judges has no
+ * bound: it leaves before the verdict comes. false: there is no bound (nothing
  * gates the track). A task of `output` is bound by none: it denies what has left.
  */
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,
@@ -152,6 +172,7 @@ bool policy_exposure_bound(const struct policy *policy, enum session_track track
 int policy_parse_peer(const char *text, uint8_t ret_addr[16], uint16_t *ret_port) must_check;
 
 /* The names the file uses, never NULL. */
+const char *policy_cadence_name(enum span_cadence cadence);
 const char *policy_mode_name(enum policy_mode mode);
 const char *policy_action_name(enum policy_action action);
 const char *policy_framing_name(enum framing_kind kind);

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel.h"
 #define TASK_NAME_MAX 64u
 
+enum task_kind { KIND_TERMS, KIND_INTERCEPTOR };
+
 static const struct policy_choice task_kinds[] = {
-	{"terms", 0, true},
+	{"terms", KIND_TERMS, true},
 	{"regex", -1, false},
 	{"builtin", -1, false},
-	{"interceptor", -1, false},
+	{"interceptor", KIND_INTERCEPTOR, true},
 };
 
 static const struct policy_choice folds[] = {
@@ -95,10 +98,9 @@ static int read_terms(struct policy_error *error, const struct doc_node *node,
 }
 
 /* The kind is read first: what another kind takes is unknown here. */
-static int check_kind(struct policy_error *error, const struct doc_node *node)
+static int check_kind(struct policy_error *error, const struct doc_node *node, int *ret_kind)
 {
 	const struct doc_node *kind = doc_node_get(node, "kind");
-	int value = 0;
 
 	if (node->kind == DOC_MAP && !kind)
 		return policy_refuse_key(error, -EINVAL, node, "task '%.64s' has no 'kind'",
@@ -106,26 +108,46 @@ static int check_kind(struct policy_error *error, const struct doc_node *node)
 	if (!kind)
 		return policy_refuse(error, -EINVAL, node, "task '%.64s' must be a map", node->key);
 	return policy_get_choice(error, kind, "task kind", task_kinds, ARRAY_SIZE(task_kinds),
-				 &value);
+				 ret_kind);
 }
 
-static int read_task(struct policy_error *error, const struct doc_node *node,
-		     struct policy_task *task)
+static int check_task_keys(struct policy_error *error, const struct doc_node *node, int kind)
 {
-	static const struct policy_key keys[] = {
+	static const struct policy_key terms[] = {
 		{"kind", POLICY_FORM_SCALAR, true},
 		{"terms", POLICY_FORM_LIST, true},
 		{"fold", POLICY_FORM_LIST, false},
 		{"warn_only", POLICY_FORM_SCALAR, false},
 	};
+	static const struct policy_key interceptor[] = {
+		{"kind", POLICY_FORM_SCALAR, true},
+		{"url", POLICY_FORM_SCALAR, true},
+		{"timeout_ms", POLICY_FORM_SCALAR, false},
+		{"span_runes", POLICY_FORM_SCALAR, false},
+		{"window_runes", POLICY_FORM_SCALAR, false},
+		{"detectable_runes", POLICY_FORM_SCALAR, false},
+		{"cadence", POLICY_FORM_SCALAR, false},
+		{"concurrency", POLICY_FORM_SCALAR, false},
+		{"warn_only", POLICY_FORM_SCALAR, false},
+	};
+
+	if (kind == KIND_INTERCEPTOR)
+		return policy_check_keys(error, node, node->key, interceptor,
+					 ARRAY_SIZE(interceptor));
+	return policy_check_keys(error, node, node->key, terms, ARRAY_SIZE(terms));
+}
+
+static int read_task(struct policy_error *error, const struct doc_node *node,
+		     const struct policy *policy, struct policy_task *task)
+{
 	const struct doc_node *warn_only = doc_node_get(node, "warn_only");
-	int err;
+	int err, kind = KIND_TERMS;
 
 	err = policy_get_name(error, node, node->key, TASK_NAME_MAX);
 	if (!err)
-		err = check_kind(error, node);
+		err = check_kind(error, node, &kind);
 	if (!err)
-		err = policy_check_keys(error, node, node->key, keys, ARRAY_SIZE(keys));
+		err = check_task_keys(error, node, kind);
 	if (!err && warn_only)
 		err = policy_get_bool(error, warn_only, &task->warn_only);
 	if (!err)
@@ -135,6 +157,9 @@ static int read_task(struct policy_error *error, const struct doc_node *node,
 	task->name = strdup(node->key);
 	if (!task->name)
 		return -ENOMEM;
+	if (kind == KIND_INTERCEPTOR)
+		return policy_read_interceptor(error, node, policy->limits.verdict_timeout_ms,
+					       &task->interceptor);
 	return read_terms(error, doc_node_get(node, "terms"), task);
 }
 
@@ -209,6 +234,34 @@ static int read_bound_task(struct policy_error *error, const struct doc_node *li
 	return 0;
 }
 
+/* What an interceptor may be bound to: an answer that comes later has to have been waited for. */
+static int check_interceptor(struct policy_error *error, const struct doc_node *node,
+			     const struct policy *policy, size_t index, bool output)
+{
+	if (!policy->tasks[index].interceptor)
+		return 0;
+	if (output)
+		return policy_refuse(error, -EOPNOTSUPP, node,
+				     "interceptors on 'output' are not built");
+	if (only_watches(policy, index))
+		return policy_refuse(error, -EOPNOTSUPP, node,
+				     "interceptors that enforce nothing are not built");
+	return 0;
+}
+
+static int check_interceptors(struct policy_error *error, const struct doc_node *node,
+			      const struct policy *policy, enum session_track track)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < policy->track_task_count[track]; i++)
+		count += policy->tasks[policy->track_tasks[track][i]].interceptor != NULL;
+	if (count <= CHANNEL_SPANS_MAX)
+		return 0;
+	return policy_refuse(error, -EINVAL, node, "a track has at most %u interceptors",
+			     CHANNEL_SPANS_MAX);
+}
+
 /* `{tasks: [NAME, ...]}` of a track or of the output. */
 static int read_section(struct policy_error *error, const struct doc_node *node,
 			struct policy *policy, enum session_track track, bool output)
@@ -227,11 +280,13 @@ static int read_section(struct policy_error *error, const struct doc_node *node,
 	for (i = 0; i < list->count; i++) {
 		err = read_bound_task(error, list, i, policy, &index);
 		if (!err)
+			err = check_interceptor(error, list->children[i], policy, index, output);
+		if (!err)
 			err = bind_task(policy, index, track, output);
 		if (err)
 			return err;
 	}
-	return 0;
+	return check_interceptors(error, list, policy, track);
 }
 
 /* A session that mediates no track is none, and there is nothing else that could be denied. */
@@ -277,7 +332,7 @@ int policy_read_tasks(struct policy_error *error, const struct doc_node *documen
 	for (i = 0; i < count; i++) {
 		/* Counted first: a task that is refused half-read is freed with the policy. */
 		policy->task_count++;
-		err = read_task(error, node->children[i], &policy->tasks[i]);
+		err = read_task(error, node->children[i], policy, &policy->tasks[i]);
 		if (err)
 			return err;
 	}
