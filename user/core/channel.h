@@ -48,6 +48,8 @@
 #define CHANNEL_PARKED_MAX 16384u
 /* Tasks of a track that evaluate elsewhere. */
 #define CHANNEL_SPANS_MAX 8u
+/* What they are told is the channel of what is not joined. */
+#define CHANNEL_UNIT "unit"
 
 struct attempt;
 struct span_channel;
