@@ -532,6 +532,64 @@ static void a_message_is_released_whole_under_complete(void **state)
 	done(&asking);
 }
 
+/* One that answers when and in what order it likes, and denies what has a word in it. */
+static void random_run(const struct asking_config *config, const char *data, size_t len,
+		       unsigned int seed, struct asking *asking)
+{
+	uint64_t released = 0;
+
+	begin(config, data, len, asking);
+	while (!asking->fault && (asking->taken < len || asking->open || !asking->over)) {
+		unsigned int what = (unsigned int)rand_r(&seed);
+
+		if (what % 3 && asking->taken < len) {
+			feed(asking, MIN(1 + what / 3 % 9, len - asking->taken));
+		} else if (asking->open) {
+			size_t i = what / 3 % asking->count;
+
+			while (asking->asked[i].answered)
+				i = (i + 1) % asking->count;
+			answer(asking, i, strstr(asking->asked[i].text, "bomb") ? &deny : &allow);
+		} else if (asking->taken == len && !asking->over) {
+			end(asking);
+		}
+		assert_true(pipeline_released(asking->pipeline) >= released);
+		released = pipeline_released(asking->pipeline);
+		assert_true(released <= pipeline_framed(asking->pipeline));
+	}
+}
+
+#define SSE	 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define EVENT(t) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"}}]}\n\n"
+
+/* Tokens of a chat: the content is a channel of its own, that goes on over the events. */
+static void events_go_on_in_their_channel(void **state)
+{
+	static const char data[] = SSE "3c\r\n" EVENT("a bo") "\r\n3b\r\n" EVENT("mb ")
+		"\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
+	struct asking_config config = requests;
+	struct asking asking;
+	bool seen = false;
+
+	(void)state;
+	config.request = false;
+	for (unsigned int seed = 0; seed < 100; seed++) {
+		begin(&config, data, LEN(data), &asking);
+		while (!asking.fault && asking.taken < LEN(data) && !pipeline_waits(asking.pipeline))
+			feed(&asking, MIN(LEN(data) - asking.taken, seed + 1));
+		run(&asking);
+		assert_int_equal(asking.fault, FAULT_NONE);
+		assert_int_equal(pipeline_released(asking.pipeline), LEN(data));
+		for (size_t i = 0; i < asking.count; i++)
+			seen |= strcmp(asking.asked[i].text, "a bomb ") == 0;
+		assert_true(seen);
+		done(&asking);
+		random_run(&config, data, LEN(data), seed, &asking);
+		assert_int_equal(asking.fault, FAULT_BLOCKED);
+		done(&asking);
+	}
+}
+
 static void deferred_releases_first_and_ends_on_a_denial(void **state)
 {
 	static const char data[] = "{\"t\":\"abcd\"}\n{\"t\":\"efgh\"}\n";
@@ -572,33 +630,6 @@ static void units_that_wait_are_bounded(void **state)
 	assert_int_equal(asking.fault, FAULT_NONE);
 	assert_int_equal(pipeline_released(asking.pipeline), len);
 	done(&asking);
-}
-
-/* One that answers when and in what order it likes, and denies what has a word in it. */
-static void random_run(const struct asking_config *config, const char *data, size_t len,
-		       unsigned int seed, struct asking *asking)
-{
-	uint64_t released = 0;
-
-	begin(config, data, len, asking);
-	while (!asking->fault && (asking->taken < len || asking->open || !asking->over)) {
-		unsigned int what = (unsigned int)rand_r(&seed);
-
-		if (what % 3 && asking->taken < len) {
-			feed(asking, MIN(1 + what / 3 % 9, len - asking->taken));
-		} else if (asking->open) {
-			size_t i = what / 3 % asking->count;
-
-			while (asking->asked[i].answered)
-				i = (i + 1) % asking->count;
-			answer(asking, i, strstr(asking->asked[i].text, "bomb") ? &deny : &allow);
-		} else if (asking->taken == len && !asking->over) {
-			end(asking);
-		}
-		assert_true(pipeline_released(asking->pipeline) >= released);
-		released = pipeline_released(asking->pipeline);
-		assert_true(released <= pipeline_framed(asking->pipeline));
-	}
 }
 
 static void in_every_order_the_same_is_denied(void **state)
@@ -728,6 +759,7 @@ int main(void)
 		cmocka_unit_test(the_second_message_is_denied_alone),
 		cmocka_unit_test(a_response_that_ends_with_the_flow_waits),
 		cmocka_unit_test(a_message_is_released_whole_under_complete),
+		cmocka_unit_test(events_go_on_in_their_channel),
 		cmocka_unit_test(deferred_releases_first_and_ends_on_a_denial),
 		cmocka_unit_test(units_that_wait_are_bounded),
 		cmocka_unit_test(in_every_order_the_same_is_denied),
