@@ -205,8 +205,6 @@ static void tasks_are_checked(void **state)
 		{T "{kind: regex, patterns: [x]}\n", -EOPNOTSUPP, 3, 13,
 		 "'regex' is not built yet"},
 		{T "{kind: builtin, name: x}\n", -EOPNOTSUPP, 3, 13, "'builtin' is not built yet"},
-		{T "{kind: interceptor, url: x}\n", -EOPNOTSUPP, 3, 13,
-		 "'interceptor' is not built"},
 		{T "{kind: magic}\n", -EINVAL, 3, 13, "allowed: terms"},
 		{T "{terms: [x]}\n", -EINVAL, 3, 3, "task 't' has no 'kind'"},
 		{T "[x]\n", -EINVAL, 3, 6, "task 't' must be a map"},
