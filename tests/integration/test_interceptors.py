@@ -5,14 +5,13 @@ slow one costs the stream that it judges, and that it costs no other anything.""
 import json
 import os
 import re
-import subprocess
 import threading
 import time
 
 from interceptors import FORBIDDEN, Interceptors
-from peers import Server
 from sluice_test import main
-from test_levels import A_WHILE, DONE, HEAD, chunk, event
+from test_levels import DONE, HEAD, Steps, chunk, event
+from test_websocket_hostile import AGREED, UPGRADE, frame
 from waiting import check, equal, wait_for
 
 POLICY = """\
@@ -200,6 +199,44 @@ print(got.count(b"200 OK"), got.count(b"403"))
     equal(reasons_of(daemon), {'denied:judge': 1}, 'reasons')
 
 
+def messages_of_a_websocket(bench):
+    """a WebSocket: its head and each message leave with their verdicts, a denied one does not"""
+    server = Served(bench)
+    policy = (POLICY % (server.url('/word'), '')).replace('version: 1', 'version: 1\nextract: raw')
+    agreed = AGREED + b'\r\n'
+    steps = Steps(bench, policy, UPGRADE)
+    steps.send(agreed + frame(b'one'))
+    steps.arrives(agreed + frame(b'one'))
+    steps.send(frame(b'two'))
+    steps.arrives(agreed + frame(b'one') + frame(b'two'))
+    steps.send(frame(b'a ' + FORBIDDEN.encode()))
+    data, _ = steps.end()
+    check(data.startswith(agreed + frame(b'one') + frame(b'two') + b'\x88'), 'came: %r', data)
+    check(FORBIDDEN.encode() not in data, 'the text came: %r', data)
+    steps.settled('denied:judge', denied=1)
+
+
+def levels_hold_or_let_go(bench):
+    """complete: nothing before the last verdict; deferred: at once, and ended by a late denial"""
+    server = Served(bench, late=0.3)
+    policy = (POLICY % (server.url('/late'), '')).replace(': 600', ': 5000')
+    steps = Steps(bench, policy.replace('name: asked', 'name: asked\nsafety_level: complete'))
+    one, two = event('one'), event('two')
+    steps.send(HEAD, chunk(one), chunk(two), chunk(DONE))
+    steps.stays(b'')
+    time.sleep(0.5)
+    steps.stays(b'')
+    steps.send(b'0\r\n\r\n')
+    equal(steps.end()[0], one + two + DONE, 'the answer')
+    steps.settled(complete=1)
+    steps = Steps(bench, policy.replace('name: asked', 'name: asked\nsafety_level: deferred'))
+    steps.send(HEAD, chunk(one), chunk(event(FORBIDDEN)))
+    wait_for(lambda: FORBIDDEN.encode() in steps.got, 0.25, 'what leaves before its verdict')
+    wait_for(lambda: b'event: error' in steps.got, 5, 'the refusal')
+    steps.end()
+    steps.settled('denied:judge', denied=1)
+
+
 READ = '''
 import os, socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -359,5 +396,5 @@ def status_tells_of_it(bench):
 
 if __name__ == '__main__':
     main([allowed_and_denied, contexts_say_what_is_judged, bad_answers_fail_closed, nobody_listens,
-          answered_twice, requests_wait_in_order, a_token_stream_flows, others_do_not_wait,
+          answered_twice, requests_wait_in_order, messages_of_a_websocket, levels_hold_or_let_go, a_token_stream_flows, others_do_not_wait,
           a_stream_that_ends_takes_its_questions_along, status_tells_of_it])

@@ -15,6 +15,7 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "core/terms.h"
+#include "unit/allocation.h"
 
 #define LEN(s)	   (sizeof(s) - 1)
 #define ASKED_MAX  512u
@@ -166,8 +167,7 @@ static void feed(struct asking *asking, size_t len)
 {
 	size_t used;
 
-	asking->fault =
-		pipeline_take(asking->pipeline, asking->data + asking->taken, len, &used);
+	asking->fault = pipeline_take(asking->pipeline, asking->data + asking->taken, len, &used);
 	assert_true(used <= len);
 	asking->taken += used;
 	ask(asking);
@@ -185,8 +185,8 @@ static void answer(struct asking *asking, size_t i, const struct verdict *verdic
 	assert_false(asking->asked[i].answered);
 	asking->asked[i].answered = true;
 	asking->open--;
-	asking->fault = pipeline_verdict(asking->pipeline, &asking->asked[i].work, SESSION_OK,
-					 verdict);
+	asking->fault =
+		pipeline_verdict(asking->pipeline, &asking->asked[i].work, SESSION_OK, verdict);
 	ask(asking);
 }
 
@@ -194,8 +194,7 @@ static void fail_one(struct asking *asking, size_t i, enum session_result failur
 {
 	asking->asked[i].answered = true;
 	asking->open--;
-	asking->fault =
-		pipeline_verdict(asking->pipeline, &asking->asked[i].work, failure, NULL);
+	asking->fault = pipeline_verdict(asking->pipeline, &asking->asked[i].work, failure, NULL);
 }
 
 static void allow_all(struct asking *asking)
@@ -559,14 +558,15 @@ static void random_run(const struct asking_config *config, const char *data, siz
 	}
 }
 
-#define SSE	 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define SSE \
+	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define EVENT(t) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"}}]}\n\n"
 
 /* Tokens of a chat: the content is a channel of its own, that goes on over the events. */
 static void events_go_on_in_their_channel(void **state)
 {
-	static const char data[] = SSE "3c\r\n" EVENT("a bo") "\r\n3b\r\n" EVENT("mb ")
-		"\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
+	static const char data[] = SSE "3c\r\n" EVENT("a bo") "\r\n3b\r\n" EVENT(
+		"mb ") "\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
 	struct asking_config config = requests;
 	struct asking asking;
 	bool seen = false;
@@ -575,7 +575,8 @@ static void events_go_on_in_their_channel(void **state)
 	config.request = false;
 	for (unsigned int seed = 0; seed < 100; seed++) {
 		begin(&config, data, LEN(data), &asking);
-		while (!asking.fault && asking.taken < LEN(data) && !pipeline_waits(asking.pipeline))
+		while (!asking.fault && asking.taken < LEN(data) &&
+		       !pipeline_waits(asking.pipeline))
 			feed(&asking, MIN(LEN(data) - asking.taken, seed + 1));
 		run(&asking);
 		assert_int_equal(asking.fault, FAULT_NONE);
@@ -587,6 +588,70 @@ static void events_go_on_in_their_channel(void **state)
 		random_run(&config, data, LEN(data), seed, &asking);
 		assert_int_equal(asking.fault, FAULT_BLOCKED);
 		done(&asking);
+	}
+}
+
+/* The length is that of the text. */
+#define BODY(type, n, text) \
+	"HTTP/1.1 200 OK\r\nContent-Type: " type "\r\nContent-Length: " n "\r\n\r\n" text
+
+/* Whatever the text is read as: each rune is asked about, once, so that all of it leaves. */
+static void every_way_of_reading_is_asked_about(void **state)
+{
+	static const char *const responses[] = {
+		BODY("text/plain", "31", "say \"a\\u0062c\" and {\"k\":\"v\\n\"}."),
+		BODY("application/json", "53",
+		     "{\"m\":[\"a\",\"b\",{\"m\":\"c\"}],\"n\":1.5,\"j\":\"{\\\"x\\\":\\\"y\\\"}"
+		     "\"}"),
+		BODY("application/json", "29", "[{\"a\":\"b\"},{\"a\":\"b\"},{\"c\":1}]"),
+		BODY("application/x-www-form-urlencoded", "19", "a=b%63d&e=f+g&h=%7B"),
+		BODY("application/x-ndjson", "71",
+		     "{\"message\":{\"content\":\"a b\"},\"done\":false}\n"
+		     "{\"message\":{\"content\":\"\"}}\n\n"),
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+		": note\nid: 7\nevent: x\ndata: plain\n\ndata: {\"type\":\"content_block_delta\","
+		"\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hi\"}}\n\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n8;e=f\r\n{\"a\":\"b\"\r\n1\r\n}\r\n0\r\n"
+		"T: trailer\r\n\r\n",
+	};
+	struct asking_config config = requests;
+	struct asking asking;
+
+	(void)state;
+	config.request = false;
+	for (size_t i = 0; i < ARRAY_SIZE(responses); i++) {
+		for (unsigned int seed = 0; seed < 40; seed++) {
+			config.spans = seed & 1 ? &by_unit : &spans;
+			random_run(&config, responses[i], strlen(responses[i]), seed, &asking);
+			if (asking.fault || pipeline_released(asking.pipeline) != asking.len)
+				fail_msg("%s: fault %s, released %zu", responses[i],
+					 fault_name(asking.fault),
+					 (size_t)pipeline_released(asking.pipeline));
+			done(&asking);
+		}
+	}
+}
+
+/* Each allocation failing in turn: that, nothing leaves unjudged, and nothing leaks. */
+static void memory_that_is_short_fails_closed(void **state)
+{
+	static const char data[] = "{\"t\":\"abcd\"}\n{\"u\":\"e\",\"t\":\"f\\ud83d\\ude00\"}\n";
+	struct asking asking;
+	bool failed = true;
+
+	(void)state;
+	for (unsigned long n = 0; failed; n++) {
+		begin(&lines, data, LEN(data), &asking);
+		allocation_fail_at(n);
+		feed(&asking, LEN(data));
+		if (!asking.fault)
+			end(&asking);
+		failed = allocation_failed();
+		assert_int_equal(asking.fault, failed ? FAULT_NO_MEMORY : FAULT_NONE);
+		assert_int_equal(pipeline_released(asking.pipeline), 0);
+		done(&asking);
+		assert_true(n < 10000);
 	}
 }
 
@@ -635,8 +700,10 @@ static void units_that_wait_are_bounded(void **state)
 static void in_every_order_the_same_is_denied(void **state)
 {
 	/* The word is cut over units, and its last rune comes with the third. */
-	static const char data[] = "{\"t\":\"a bo\"}\n{\"t\":\"m\"}\n{\"t\":\"b x\"}\n{\"t\":\"y\"}\n";
-	static const char good[] = "{\"t\":\"a bo\"}\n{\"t\":\"m\"}\n{\"t\":\"c x\"}\n{\"t\":\"y\"}\n";
+	static const char data[] =
+		"{\"t\":\"a bo\"}\n{\"t\":\"m\"}\n{\"t\":\"b x\"}\n{\"t\":\"y\"}\n";
+	static const char good[] =
+		"{\"t\":\"a bo\"}\n{\"t\":\"m\"}\n{\"t\":\"c x\"}\n{\"t\":\"y\"}\n";
 	struct asking asking;
 
 	(void)state;
@@ -658,8 +725,8 @@ static void in_every_order_the_same_is_denied(void **state)
 static void in_every_order_requests_end_in_theirs(void **state)
 {
 	static const char data[] = FIRST SECOND FIRST;
-	static const char bad[] = FIRST "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbomb"
-					FIRST;
+	static const char bad[] =
+		FIRST "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbomb" FIRST;
 	struct asking asking;
 
 	(void)state;
@@ -760,6 +827,8 @@ int main(void)
 		cmocka_unit_test(a_response_that_ends_with_the_flow_waits),
 		cmocka_unit_test(a_message_is_released_whole_under_complete),
 		cmocka_unit_test(events_go_on_in_their_channel),
+		cmocka_unit_test(every_way_of_reading_is_asked_about),
+		cmocka_unit_test(memory_that_is_short_fails_closed),
 		cmocka_unit_test(deferred_releases_first_and_ends_on_a_denial),
 		cmocka_unit_test(units_that_wait_are_bounded),
 		cmocka_unit_test(in_every_order_the_same_is_denied),

@@ -138,15 +138,14 @@ static json_t *interceptor_json(const struct policy_task *task, json_t *places, 
 {
 	const struct policy_interceptor *i = task->interceptor;
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:b, s:b}", "name",
-			 task->name, "kind", "interceptor", "url", i->url, "timeout_ms",
-			 (json_int_t)i->timeout_ms, "span_runes",
-			 (json_int_t)i->spans.coverage.span, "window_runes",
-			 (json_int_t)i->spans.coverage.window, "detectable_runes",
-			 (json_int_t)i->spans.coverage.detectable, "cadence",
-			 policy_cadence_name(i->spans.cadence), "concurrency",
-			 (json_int_t)i->concurrency, "tracks", places, "warn_only",
-			 (int)task->warn_only, "enforcing", (int)enforcing);
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:b, s:b}", "name", task->name,
+		"kind", "interceptor", "url", i->url, "timeout_ms", (json_int_t)i->timeout_ms,
+		"span_runes", (json_int_t)i->spans.coverage.span, "window_runes",
+		(json_int_t)i->spans.coverage.window, "detectable_runes",
+		(json_int_t)i->spans.coverage.detectable, "cadence",
+		policy_cadence_name(i->spans.cadence), "concurrency", (json_int_t)i->concurrency,
+		"tracks", places, "warn_only", (int)task->warn_only, "enforcing", (int)enforcing);
 }
 
 static json_t *tasks_json(const struct policy *policy)
@@ -167,8 +166,8 @@ static json_t *tasks_json(const struct policy *policy)
 				(void)json_array_append_new(folds, json_string(fold));
 		if (task->interceptor) {
 			json_decref(folds);
-			(void)json_array_append_new(
-				list, interceptor_json(task, places, enforcing));
+			(void)json_array_append_new(list,
+						    interceptor_json(task, places, enforcing));
 			continue;
 		}
 		(void)json_array_append_new(

@@ -97,8 +97,8 @@ static void print_requests(json_t *requests)
 	if (!requests)
 		return;
 	(void)printf("%-13s", "    requests");
-	json_object_foreach(requests, key, value)
-		(void)printf(" %s %lld", key, (long long)json_integer_value(value));
+	json_object_foreach(requests, key, value)(void)
+		printf(" %s %lld", key, (long long)json_integer_value(value));
 	(void)printf("\n");
 }
 
@@ -107,11 +107,9 @@ static void print_task(const json_t *task)
 	(void)printf("%-13s %s (%s): ", "  task", cli_text(task, "name"), cli_text(task, "kind"));
 	cli_print_interceptor(task);
 	if (!json_object_get(task, "url"))
-		(void)printf("%lld terms, longest %lld runes",
-			     (long long)cli_number(task, "terms"),
+		(void)printf("%lld terms, longest %lld runes", (long long)cli_number(task, "terms"),
 			     (long long)cli_number(task, "longest"));
-	(void)printf("%s\n",
-		     json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
+	(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
 	print_requests(json_object_get(task, "requests"));
 }
 

@@ -142,7 +142,7 @@ struct channel_set {
 	struct attempt *attempt; /* that the text belongs to, borrowed; NULL: nobody resumes it */
 	uint64_t track;		 /* number of the next rune */
 	uint64_t floor;		 /* of the first rune that belongs to no complete unit */
-	uint64_t unit_name; /* hash of the last text's that is not joined; 0: apart */
+	uint64_t unit_name;	 /* hash of the last text's that is not joined; 0: apart */
 	struct channel *scratch;
 	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */

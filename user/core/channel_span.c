@@ -41,7 +41,8 @@ static int begin_text(struct channel_set *set, struct channel *channel, size_t i
 	struct span_channel **text = text_of(set, channel, i);
 
 	if (!*text)
-		return span_open(set->spans[i], channel->joined ? channel->name : CHANNEL_UNIT, text);
+		return span_open(set->spans[i], channel->joined ? channel->name : CHANNEL_UNIT,
+				 text);
 	return apart ? span_break(set->spans[i], *text) : 0;
 }
 

@@ -28,7 +28,7 @@ enum fault {
 	FAULT_HOLD_TIMEOUT,   /* held bytes outlived hold_timeout_s */
 	FAULT_ACCOUNTING,     /* the session refused an operation */
 	FAULT_NO_MEMORY,
-	FAULT_UNREPRESENTED,  /* strict: a field, or a choice, that the extractor does not represent */
+	FAULT_UNREPRESENTED, /* strict: a field, or a choice, that the extractor does not represent */
 	FAULT_OUTPUT_DENIED,  /* a task of `output` denied the assembled response */
 	FAULT_RESUME_REFUSED, /* a retry whose earlier attempts are not known, or not cleared */
 	FAULT_REWRITTEN,      /* a verdict would have the text rewritten, which nothing here does */

@@ -133,11 +133,12 @@ struct extract {
 };
 
 struct pipeline_task {
-	const char *name;	   /* as in the session; borrowed, outlives the pipeline */
+	const char *name; /* as in the session; borrowed, outlives the pipeline */
 	/* One of the two, borrowed, outlives the pipeline. */
 	const struct terms *terms;
-	const struct span_config *spans; /* evaluated elsewhere (pipeline_work()); start: of no use */
-	bool output; /* a watcher: what it finds denies the response, when that has ended */
+	const struct span_config
+		*spans; /* evaluated elsewhere (pipeline_work()); start: of no use */
+	bool output;	/* a watcher: what it finds denies the response, when that has ended */
 };
 
 /*
@@ -265,8 +266,7 @@ bool pipeline_work(struct pipeline *pipeline, struct pipeline_work *ret_work) mu
  * After a fault it is that again.
  */
 enum fault pipeline_verdict(struct pipeline *pipeline, const struct pipeline_work *work,
-			    enum session_result failure,
-			    const struct verdict *verdict) must_check;
+			    enum session_result failure, const struct verdict *verdict) must_check;
 /*
  * Verdicts are waited for: the caller should read no more, and where the flow has ended its
  * end is not judged yet.

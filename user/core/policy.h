@@ -62,9 +62,9 @@ struct policy_limits {
 
 /* An evaluator that is asked over HTTP. */
 struct policy_interceptor {
-	char *url;	   /* as written */
-	char *http_url;	   /* of the request; its host is an address, or means nothing */
-	char *socket_path; /* NULL: over TCP */
+	char *url;	      /* as written */
+	char *http_url;	      /* of the request; its host is an address, or means nothing */
+	char *socket_path;    /* NULL: over TCP */
 	uint32_t timeout_ms;  /* of a request */
 	uint32_t concurrency; /* requests at once */
 	struct span_config spans;

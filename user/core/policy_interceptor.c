@@ -156,8 +156,7 @@ static int read_coverage(struct policy_error *error, const struct doc_node *node
 		err = read_number(error, node, "detectable_runes", WINDOW_MAX / 2,
 				  &coverage->detectable);
 	if (detectable)
-		coverage->window =
-			(uint32_t)coverage_window(coverage->span, coverage->detectable);
+		coverage->window = (uint32_t)coverage_window(coverage->span, coverage->detectable);
 	if (!err)
 		err = read_number(error, node, "window_runes", WINDOW_MAX, &coverage->window);
 	if (err)

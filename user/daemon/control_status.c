@@ -75,15 +75,14 @@ static json_t *interceptor_json(const struct loaded_policy *loaded, const struct
 {
 	const struct policy_interceptor *i = task->interceptor;
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:b, s:o}", "name",
-			 task->name, "kind", "interceptor", "url", i->url, "timeout_ms",
-			 (json_int_t)i->timeout_ms, "span_runes",
-			 (json_int_t)i->spans.coverage.span, "window_runes",
-			 (json_int_t)i->spans.coverage.window, "detectable_runes",
-			 (json_int_t)i->spans.coverage.detectable, "cadence",
-			 policy_cadence_name(i->spans.cadence), "concurrency",
-			 (json_int_t)i->concurrency, "warn_only", (int)task->warn_only, "requests",
-			 requests_json(loaded, i));
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:b, s:o}", "name", task->name,
+		"kind", "interceptor", "url", i->url, "timeout_ms", (json_int_t)i->timeout_ms,
+		"span_runes", (json_int_t)i->spans.coverage.span, "window_runes",
+		(json_int_t)i->spans.coverage.window, "detectable_runes",
+		(json_int_t)i->spans.coverage.detectable, "cadence",
+		policy_cadence_name(i->spans.cadence), "concurrency", (json_int_t)i->concurrency,
+		"warn_only", (int)task->warn_only, "requests", requests_json(loaded, i));
 }
 
 static json_t *tasks_json(const struct loaded_policy *loaded)

@@ -154,9 +154,9 @@ void question_settle(struct question *question, enum session_result failure)
 	interceptor_answered answered = question->answered;
 	void *context = question->context;
 
-	if (failure == SESSION_OK && verdict_parse(question->answer, question->answer_len,
-						   /* by_host: */ false,
-						   &answer.verdict) != VERDICT_OK)
+	if (failure == SESSION_OK &&
+	    verdict_parse(question->answer, question->answer_len,
+			  /* by_host: */ false, &answer.verdict) != VERDICT_OK)
 		answer.failure = SESSION_VERDICT_INVALID;
 	count(&question->asker->interceptor->stats, &answer);
 	take_back(question);

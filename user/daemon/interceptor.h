@@ -40,8 +40,9 @@ struct interceptor;  /* of one task of one policy */
 struct question;
 
 struct interceptor_answer {
-	enum session_result failure; /* SESSION_OK, _INTERCEPTOR_FAILED, _TIMEOUT, _VERDICT_INVALID */
-	struct verdict verdict;	     /* with SESSION_OK */
+	enum session_result
+		failure;	/* SESSION_OK, _INTERCEPTOR_FAILED, _TIMEOUT, _VERDICT_INVALID */
+	struct verdict verdict; /* with SESSION_OK */
 };
 
 /* Called from the loop, never from interceptor_ask(). The question is gone with it. */

@@ -215,7 +215,8 @@ static int new_loaded(struct policies *policies, const char *text, size_t len,
 	loaded->text_len = len;
 	LIST_INSERT_HEAD(&policies->list, loaded, entry);
 	loaded->text = malloc(len + 1);
-	if (!loaded->text || make_digest(text, len, loaded->digest) || fill_tasks(loaded, policies->interceptors)) {
+	if (!loaded->text || make_digest(text, len, loaded->digest) ||
+	    fill_tasks(loaded, policies->interceptors)) {
 		loaded_policy_unref(loaded);
 		return -ENOMEM;
 	}

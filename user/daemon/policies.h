@@ -50,14 +50,14 @@ struct loaded_policy {
 	/* Of those that gate, in their order: who asks. */
 	struct interceptor **interceptors[_SESSION_TRACK_MAX];
 	size_t interceptor_count[_SESSION_TRACK_MAX];
-	char **denied;		   /* "denied:NAME" of each of policy->tasks */
+	char **denied; /* "denied:NAME" of each of policy->tasks */
 };
 LIST_HEAD(loaded_policies, loaded_policy);
 
 struct policies {
 	struct kern *kern;
 	struct interceptors *interceptors; /* NULL: none can be asked yet */
-	bool initial_netns; /* writing ahead is possible at all */
+	bool initial_netns;		   /* writing ahead is possible at all */
 	struct loaded_policies list;
 	uint32_t last; /* number given last */
 	bool taken[SLUICE_POLICIES];

@@ -60,7 +60,8 @@ static const char *refused_reason(const struct flow *flow, enum fault fault)
 {
 	const struct pipeline_denial *denial = flow ? pipeline_denial(flow->pipeline) : NULL;
 
-	return denial && denial->reason && *denial->reason ? denial->reason : reason_of_fault(fault);
+	return denial && denial->reason && *denial->reason ? denial->reason
+							   : reason_of_fault(fault);
 }
 
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
