@@ -16,6 +16,7 @@
 #include "core/pipeline.h"
 #include "core/terms.h"
 #include "unit/allocation.h"
+#include "unit/ws_script.h"
 
 #define LEN(s)	   (sizeof(s) - 1)
 #define ASKED_MAX  512u
@@ -67,6 +68,7 @@ struct asking_config {
 	enum session_level level;
 	bool request;
 	uint64_t max_pending_units; /* 0: 1024 */
+	bool websocket;		    /* responses, to one request that offers it */
 };
 
 static const struct asking_config lines = {
@@ -109,13 +111,23 @@ static struct pipeline_config configure(const struct asking_config *config, stru
 	};
 }
 
+static void offer_websocket(struct exchanges *exchanges)
+{
+	const struct http1_request request = {.upgrade = true, .websocket = true};
+	struct session *session;
+
+	assert_int_equal(exchanges_request(exchanges, &session), FAULT_NONE);
+	exchanges_request_head(exchanges, &request);
+	assert_int_equal(exchanges_request_end(exchanges), FAULT_NONE);
+}
+
 static void begin(const struct asking_config *config, const void *data, size_t len,
 		  struct asking *asking)
 {
 	enum session_track track = config->request ? SESSION_REQUEST : SESSION_RESPONSE;
 	struct exchanges_config exchanges = {
 		.session = {.level = config->level},
-		.one_sided = true,
+		.one_sided = !config->websocket,
 		.on_end = on_end,
 		.context = asking,
 	};
@@ -132,6 +144,8 @@ static void begin(const struct asking_config *config, const void *data, size_t l
 		assert_int_equal(exchanges_new(&exchanges, &asking->exchanges), 0);
 	else
 		assert_int_equal(session_new(&exchanges.session, &asking->session), SESSION_OK);
+	if (config->websocket)
+		offer_websocket(asking->exchanges);
 	pipeline = configure(config, asking);
 	assert_int_equal(pipeline_new(&pipeline, &asking->pipeline), 0);
 }
@@ -503,6 +517,71 @@ static void a_response_that_ends_with_the_flow_waits(void **state)
 	done(&asking);
 }
 
+/* Its message has ended before the flow does, and is judged after that. */
+static void a_response_may_wait_when_its_flow_ends(void **state)
+{
+	static const char data[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
+				   "Content-Type: text/plain\r\n\r\nword";
+	struct asking_config config = requests;
+	struct asking asking;
+
+	(void)state;
+	config.request = false;
+	begin(&config, data, LEN(data), &asking);
+	feed(&asking, LEN(data));
+	assert_int_equal(asking.taken, LEN(data));
+	end(&asking);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_true(pipeline_waits(asking.pipeline));
+	allow_all(&asking);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_false(pipeline_waits(asking.pipeline));
+	assert_int_equal(asking.ended_count, 1);
+	assert_int_equal(asking.ended[0], SESSION_COMPLETE_END);
+	done(&asking);
+}
+
+/* The head of a WebSocket is a message, and its first frame waits for that one's verdicts. */
+static void a_websocket_begins_behind_its_head(void **state)
+{
+	static const char data[] = WS_AGREES "\r\n\x81\x04word\x81\x04more";
+	const size_t head = LEN(WS_AGREES "\r\n");
+	struct asking_config config = requests;
+	struct asking asking;
+
+	(void)state;
+	config.request = false;
+	config.websocket = true;
+	config.extract = (struct extract){.kind = EXTRACT_RAW, .join_unit = true};
+	begin(&config, data, LEN(data), &asking);
+	feed(&asking, LEN(data));
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_int_equal(asking.taken, head);
+	allow_all(&asking);
+	assert_int_equal(pipeline_released(asking.pipeline), head);
+	feed(&asking, LEN(data) - head);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_string_equal(asking.asked[asking.count - 2].text, "word");
+	assert_int_equal(pipeline_released(asking.pipeline), head);
+	answer(&asking, asking.count - 2, &allow);
+	assert_int_equal(pipeline_released(asking.pipeline), head + 6);
+	end(&asking);
+	assert_true(pipeline_waits(asking.pipeline));
+	allow_all(&asking);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_int_equal(pipeline_released(asking.pipeline), LEN(data));
+	done(&asking);
+	/* The flow may end before the head is judged. */
+	begin(&config, data, head, &asking);
+	feed(&asking, head);
+	end(&asking);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	allow_all(&asking);
+	assert_int_equal(asking.fault, FAULT_NONE);
+	assert_int_equal(pipeline_released(asking.pipeline), head);
+	done(&asking);
+}
+
 static void a_message_is_released_whole_under_complete(void **state)
 {
 	static const char data[] = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
@@ -603,6 +682,9 @@ static void every_way_of_reading_is_asked_about(void **state)
 		BODY("application/json", "53",
 		     "{\"m\":[\"a\",\"b\",{\"m\":\"c\"}],\"n\":1.5,\"j\":\"{\\\"x\\\":\\\"y\\\"}"
 		     "\"}"),
+		BODY("text/plain", "58",
+		     "\\u0061 \"q\\u0062\": {\"k\":\"v\"} {\"k\":\"v\"} {\"k\":\"v\"} {\"k\":\"v\"}."),
+		BODY("application/json", "45", "{\"m\":[\"\\ud83d\",{\"x\":\"mid\"},\"\\ude00\"],\"n\":\"z\"}"),
 		BODY("application/json", "29", "[{\"a\":\"b\"},{\"a\":\"b\"},{\"c\":1}]"),
 		BODY("application/x-www-form-urlencoded", "19", "a=b%63d&e=f+g&h=%7B"),
 		BODY("application/x-ndjson", "71",
@@ -825,6 +907,8 @@ int main(void)
 		cmocka_unit_test(the_next_message_waits),
 		cmocka_unit_test(the_second_message_is_denied_alone),
 		cmocka_unit_test(a_response_that_ends_with_the_flow_waits),
+		cmocka_unit_test(a_response_may_wait_when_its_flow_ends),
+		cmocka_unit_test(a_websocket_begins_behind_its_head),
 		cmocka_unit_test(a_message_is_released_whole_under_complete),
 		cmocka_unit_test(events_go_on_in_their_channel),
 		cmocka_unit_test(every_way_of_reading_is_asked_about),

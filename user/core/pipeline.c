@@ -248,9 +248,8 @@ enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 	return FAULT_NONE;
 }
 
-/* A unit whose payload lies in one piece. */
-static enum fault unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
-			   bool message)
+enum fault pipeline_plain_unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
+				   bool message)
 {
 	struct pipeline_unit unit = {
 		.end = p->received,
@@ -274,7 +273,7 @@ static enum fault feed_body(struct pipeline *p, const uint8_t *data, size_t len,
 	if (fault || step == BODY_TOOK)
 		return fault;
 	if (p->framing == FRAMING_NDJSON)
-		return unit_end(p, p->framed, p->framed + body->payload, body->message);
+		return pipeline_plain_unit_end(p, p->framed, p->framed + body->payload, body->message);
 	unit.end = p->received;
 	unit.messages = step == BODY_UNIT && body->message;
 	return pipeline_unit_end(p, &unit, p->hold.mark, true);
@@ -302,7 +301,7 @@ static enum fault feed_sentinel(struct pipeline *p, const uint8_t *data, size_t 
 	end = start + p->payload;
 	p->payload = 0;
 	fault = extractor_unit_end(&p->extractor, true);
-	return fault ? fault : unit_end(p, start, end, true);
+	return fault ? fault : pipeline_plain_unit_end(p, start, end, true);
 }
 
 static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t len,
@@ -330,7 +329,7 @@ static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t
 	declared = frame->declared;
 	frame_lenprefix_next(frame);
 	fault = extractor_unit_end(&p->extractor, true);
-	return fault ? fault : unit_end(p, p->received - declared, p->received, true);
+	return fault ? fault : pipeline_plain_unit_end(p, p->received - declared, p->received, true);
 }
 
 /*
@@ -456,68 +455,4 @@ enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
 
 	assert(!p->spans);
 	return pipeline_take(p, data, len, &used);
-}
-
-/* The last line of a stream may lack its LF where the configuration says so. */
-static enum fault end_of_line(struct pipeline *p)
-{
-	uint64_t payload = frame_ndjson_end(&p->body.frame.lines, false);
-	bool message = payload && !extractor_blank(&p->extractor);
-	enum fault fault = extractor_unit_end(&p->extractor, false);
-
-	if (!fault)
-		fault = unit_end(p, p->framed, p->framed + payload, message);
-	/* No byte of it was wrong: what is missing is the rest. */
-	return fault == FAULT_BAD_JSON ? FAULT_TRUNCATED : fault;
-}
-
-static enum fault end_of_tail(struct pipeline *p)
-{
-	if (p->http)
-		return pipeline_http_end(p);
-	if (p->body.codec)
-		return pipeline_codec_may_end(p->body.codec) ? FAULT_NONE : FAULT_TRUNCATED;
-	if (p->received == p->framed)
-		return FAULT_NONE;
-	if (p->framing == FRAMING_NDJSON && p->final_newline_optional)
-		return end_of_line(p);
-	return FAULT_TRUNCATED;
-}
-
-enum fault pipeline_flow_end(struct pipeline *p)
-{
-	enum fault fault = pipeline_watch_judge(p);
-
-	return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
-}
-
-enum fault pipeline_end_now(struct pipeline *p)
-{
-	enum fault fault = p->automatic ? pipeline_auto_end(p) : FAULT_NONE;
-
-	if (!fault && !p->automatic)
-		fault = end_of_tail(p);
-	if (fault || p->automatic || p->http)
-		return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
-	fault = extractor_end(&p->extractor);
-	if (fault || !pipeline_span_defer(p, false))
-		return fault ? fault : pipeline_flow_end(p);
-	return pipeline_hold_settle(&p->hold, &p->set);
-}
-
-enum fault pipeline_end(struct pipeline *p)
-{
-	enum fault fault = FAULT_NONE;
-
-	if (p->fault || p->ended)
-		return p->fault;
-	p->ended = true;
-	if (pipeline_leaving(p))
-		p->spans->end_due = true;
-	else
-		fault = pipeline_end_now(p);
-	if (fault)
-		fault = pipeline_fail(p, fault);
-	pipeline_http_delivered(p);
-	return fault;
 }

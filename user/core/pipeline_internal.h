@@ -94,6 +94,10 @@ static inline enum fault pipeline_fault_of(int err)
 enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 			     struct refusal_mark mark, bool whole) must_check;
 
+/* A unit whose payload lies in one piece ends with the byte that was taken last. */
+enum fault pipeline_plain_unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
+				   bool message) must_check;
+
 /* Makes the pipeline one of that framing. -EINVAL, -ENOMEM. */
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config) must_check;
 

@@ -22,7 +22,7 @@ int interceptor_new(struct interceptors *interceptors, const struct policy_inter
 	interceptor->config = config;
 	TAILQ_INIT(&interceptor->turns);
 	LIST_INIT(&interceptor->lost);
-	LIST_INSERT_HEAD(&interceptors->list, interceptor, entry);
+	TAILQ_INSERT_TAIL(&interceptors->list, interceptor, entry);
 	*ret_interceptor = interceptor;
 	return 0;
 }
@@ -31,7 +31,7 @@ void interceptor_free(struct interceptor *interceptor)
 {
 	if (!interceptor)
 		return;
-	LIST_REMOVE(interceptor, entry);
+	TAILQ_REMOVE(&interceptor->interceptors->list, interceptor, entry);
 	free(interceptor);
 }
 
@@ -194,12 +194,27 @@ static void ask_next(struct interceptor *interceptor)
 	transfer_wake(interceptor->interceptors);
 }
 
+/* Who had a turn last has its next one last. */
+static struct interceptor *next_in_turn(struct interceptors *interceptors)
+{
+	struct interceptor *interceptor;
+
+	TAILQ_FOREACH(interceptor, &interceptors->list, entry)
+	{
+		if (TAILQ_EMPTY(&interceptor->turns) || !has_room(interceptor))
+			continue;
+		TAILQ_REMOVE(&interceptors->list, interceptor, entry);
+		TAILQ_INSERT_TAIL(&interceptors->list, interceptor, entry);
+		return interceptor;
+	}
+	return NULL;
+}
+
 void interceptors_step(struct interceptors *interceptors)
 {
 	struct interceptor *interceptor;
 
-	LIST_FOREACH(interceptor, &interceptors->list, entry)
-	while (!TAILQ_EMPTY(&interceptor->turns) && has_room(interceptor))
+	while ((interceptor = next_in_turn(interceptors)))
 		ask_next(interceptor);
 }
 

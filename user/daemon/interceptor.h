@@ -14,7 +14,7 @@
  *  N3. Each socket over TCP is marked exempt at the gate before it connects. No proxy, cookie,
  *      redirect or environment has a say.
  *  N4. At most `concurrency` questions of a task are out, and LIMIT_QUESTIONS of all. What is
- *      over waits, each asker's in their order, and askers take turns.
+ *      over waits, each asker's in their order; askers take turns, and so do tasks.
  *  N5. The deadline of a question counts from when it goes out, and not while it waits.
  *  N6. No text is logged, and what was asked is wiped from memory.
  *

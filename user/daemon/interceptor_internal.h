@@ -19,12 +19,12 @@ struct interceptors {
 	CURLM *multi;
 	struct curl_slist *headers;
 	struct event timer, wake;
-	LIST_HEAD(, interceptor) list;
+	TAILQ_HEAD(, interceptor) list; /* whose turn is next, first */
 	uint32_t in_flight;
 };
 
 struct interceptor {
-	LIST_ENTRY(interceptor) entry;
+	TAILQ_ENTRY(interceptor) entry;
 	struct interceptors *interceptors;
 	const struct policy_interceptor *config; /* borrowed */
 	TAILQ_HEAD(, asker) turns;

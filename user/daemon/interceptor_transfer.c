@@ -162,7 +162,7 @@ static struct question *find_failed(const struct interceptors *interceptors)
 {
 	struct interceptor *interceptor;
 
-	LIST_FOREACH(interceptor, &interceptors->list, entry)
+	TAILQ_FOREACH(interceptor, &interceptors->list, entry)
 	{
 		if (!LIST_EMPTY(&interceptor->lost))
 			return LIST_FIRST(&interceptor->lost);
@@ -303,7 +303,7 @@ int interceptors_new(struct daemon *daemon, struct interceptors **ret_intercepto
 	if (!interceptors)
 		return -ENOMEM;
 	interceptors->daemon = daemon;
-	LIST_INIT(&interceptors->list);
+	TAILQ_INIT(&interceptors->list);
 	*ret_interceptors = interceptors;
 	return 0;
 }
