@@ -168,7 +168,9 @@ def answered_twice(bench):
     policy = POLICY % (server.url('/twice'), '')
     for _ in range(5):
         # The second verdict is always of the other kind.
-        check(curl(bench, daemon, policy, 'a %s word' % FORBIDDEN)[1] == 403, 'it was allowed')
+        body, status = curl(bench, daemon, policy, 'a %s word' % FORBIDDEN)
+        check(status == 403, 'it was allowed: %r, status %d; %r', body, status,
+              (reasons_of(daemon), [(r.path, r.text, r.span) for r in server.requests[-4:]]))
 
 
 def requests_wait_in_order(bench):

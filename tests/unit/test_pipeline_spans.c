@@ -683,8 +683,10 @@ static void every_way_of_reading_is_asked_about(void **state)
 		     "{\"m\":[\"a\",\"b\",{\"m\":\"c\"}],\"n\":1.5,\"j\":\"{\\\"x\\\":\\\"y\\\"}"
 		     "\"}"),
 		BODY("text/plain", "58",
-		     "\\u0061 \"q\\u0062\": {\"k\":\"v\"} {\"k\":\"v\"} {\"k\":\"v\"} {\"k\":\"v\"}."),
-		BODY("application/json", "45", "{\"m\":[\"\\ud83d\",{\"x\":\"mid\"},\"\\ude00\"],\"n\":\"z\"}"),
+		     "\\u0061 \"q\\u0062\": {\"k\":\"v\"} {\"k\":\"v\"} {\"k\":\"v\"} "
+		     "{\"k\":\"v\"}."),
+		BODY("application/json", "45",
+		     "{\"m\":[\"\\ud83d\",{\"x\":\"mid\"},\"\\ude00\"],\"n\":\"z\"}"),
 		BODY("application/json", "29", "[{\"a\":\"b\"},{\"a\":\"b\"},{\"c\":1}]"),
 		BODY("application/x-www-form-urlencoded", "19", "a=b%63d&e=f+g&h=%7B"),
 		BODY("application/x-ndjson", "71",

@@ -273,7 +273,8 @@ static enum fault feed_body(struct pipeline *p, const uint8_t *data, size_t len,
 	if (fault || step == BODY_TOOK)
 		return fault;
 	if (p->framing == FRAMING_NDJSON)
-		return pipeline_plain_unit_end(p, p->framed, p->framed + body->payload, body->message);
+		return pipeline_plain_unit_end(p, p->framed, p->framed + body->payload,
+					       body->message);
 	unit.end = p->received;
 	unit.messages = step == BODY_UNIT && body->message;
 	return pipeline_unit_end(p, &unit, p->hold.mark, true);
@@ -329,7 +330,8 @@ static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t
 	declared = frame->declared;
 	frame_lenprefix_next(frame);
 	fault = extractor_unit_end(&p->extractor, true);
-	return fault ? fault : pipeline_plain_unit_end(p, p->received - declared, p->received, true);
+	return fault ? fault
+		     : pipeline_plain_unit_end(p, p->received - declared, p->received, true);
 }
 
 /*

@@ -16,7 +16,9 @@
  *  N4. At most `concurrency` questions of a task are out, and LIMIT_QUESTIONS of all. What is
  *      over waits, each asker's in their order; askers take turns, and so do tasks.
  *  N5. The deadline of a question counts from when it goes out, and not while it waits.
- *  N6. No text is logged, and what was asked is wiped from memory.
+ *  N6. What comes on a connection after an answer is no answer to the next question, unless it
+ *      comes when that has been asked.
+ *  N7. No text is logged, and what was asked is wiped from memory.
  *
  * Where a kept connection is found closed before a byte of an answer came, libcurl sends the
  * question once more on another.

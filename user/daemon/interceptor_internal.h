@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 
 #include "base/macros.h"
 #include "daemon/interceptor.h"
+#include "daemon/limits.h"
 
 struct interceptors {
 	struct daemon *daemon;
@@ -21,6 +23,9 @@ struct interceptors {
 	struct event timer, wake;
 	TAILQ_HEAD(, interceptor) list; /* whose turn is next, first */
 	uint32_t in_flight;
+	/* Sockets of connections that are kept, and of no question. */
+	struct pollfd idle[2 * LIMIT_QUESTIONS];
+	nfds_t idle_count;
 };
 
 struct interceptor {
@@ -50,6 +55,15 @@ struct question {
 /* -ENOMEM, -EIO: libcurl refuses. */
 int transfer_begin(struct question *question) must_check;
 void transfer_end(struct question *question);
+/* A socket has no question any more; it has one again, or is closed. */
+void idle_add(struct interceptors *interceptors, int fd);
+void idle_remove(struct interceptors *interceptors, int fd);
+/*
+ * What nobody asked for is no answer to the next question: the connections on which there is
+ * something are ended, so that none of them is used again.
+ */
+void idle_sweep(struct interceptors *interceptors);
+
 /* Looks soon, from the loop, for what waits, and for what failed. */
 void transfer_wake(struct interceptors *interceptors);
 

@@ -29,6 +29,23 @@ static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_so
 	return fd;
 }
 
+static int on_close(void *context, curl_socket_t fd)
+{
+	idle_remove(context, fd);
+	return close(fd);
+}
+
+/* The connection is chosen, and the question about to go out on it. */
+static int on_ready(void *context, char *peer, char *local, int peer_port, int local_port)
+{
+	(void)peer;
+	(void)local;
+	(void)peer_port;
+	(void)local_port;
+	idle_sweep(context);
+	return CURL_PREREQFUNC_OK;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct question *question = context;
@@ -82,10 +99,23 @@ static CURLcode set_manners(CURL *easy, struct interceptors *interceptors)
 		r = curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	if (!r)
 		r = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, interceptors->headers);
-	if (!r)
-		r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	return r;
+}
+
+static CURLcode set_sockets(CURL *easy, struct interceptors *interceptors)
+{
+	CURLcode r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+
 	if (!r)
 		r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, interceptors);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, interceptors);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_PREREQDATA, interceptors);
 	return r;
 }
 
@@ -120,7 +150,8 @@ int transfer_begin(struct question *question)
 	if (!easy)
 		return -ENOMEM;
 	if (set_address(easy, interceptor->config) || set_manners(easy, interceptors) ||
-	    set_question(easy, question) || curl_multi_add_handle(interceptors->multi, easy)) {
+	    set_sockets(easy, interceptors) || set_question(easy, question) ||
+	    curl_multi_add_handle(interceptors->multi, easy)) {
 		curl_easy_cleanup(easy);
 		return -EIO;
 	}
@@ -233,7 +264,12 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
 	if (event)
 		event_free(event);
 	(void)curl_multi_assign(interceptors->multi, fd, NULL);
-	if (what == CURL_POLL_REMOVE || what == CURL_POLL_NONE)
+	idle_remove(interceptors, fd);
+	if (what == CURL_POLL_REMOVE) {
+		idle_add(interceptors, fd);
+		return 0;
+	}
+	if (what == CURL_POLL_NONE)
 		return 0;
 	wanted = (short)(wanted | (what & CURL_POLL_IN ? EV_READ : 0) |
 			 (what & CURL_POLL_OUT ? EV_WRITE : 0));
