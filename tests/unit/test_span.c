@@ -418,6 +418,28 @@ static void a_window_has_all_there_is_below_n_runes(void **state)
 	span_set_free(set);
 }
 
+/* Texts that stand apart in one: the line feed between them is in windows, and has no number. */
+static void a_break_parts_what_a_window_sees(void **state)
+{
+	struct span_set *set = make(SPAN_UNIT, 4, 7, ALL);
+	struct span_channel *channel = begin(set, "a");
+
+	(void)state;
+	/* Nothing is before the first. */
+	assert_int_equal(span_break(set, channel), 0);
+	say(set, channel, "ab");
+	assert_int_equal(span_break(set, channel), 0);
+	say(set, channel, "c");
+	lent(set, "ab\nc", 0, 0, 3, false);
+	/* A span has just ended: the next one begins with the break. */
+	assert_int_equal(span_break(set, channel), 0);
+	say(set, channel, "de");
+	assert_int_equal(span_unit_end(set), 0);
+	lent(set, "ab\nc\nde", 4, 3, 5, false);
+	assert_int_equal(span_pending(set), 2);
+	span_set_free(set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +457,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_sound_is_refused),
 		cmocka_unit_test(windows_are_whole_in_a_long_text),
 		cmocka_unit_test(a_window_has_all_there_is_below_n_runes),
+		cmocka_unit_test(a_break_parts_what_a_window_sees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fold.h"
+#include "core/sentence.h"
 #include "core/utf8.h"
 
 #define TEXT_CAPACITY 256u
@@ -257,24 +258,6 @@ static int cut(struct span_set *set, struct span_channel *channel)
 	return channel->waits ? begin(set, channel, channel->awaited) : 0;
 }
 
-static bool is_stop(uint32_t rune)
-{
-	return rune == '.' || rune == '!' || rune == '?';
-}
-
-/* Space, tabulator, no-break space, ideographic space. */
-static bool is_space(uint32_t rune)
-{
-	return rune == ' ' || rune == '\t' || rune == 0xa0 || rune == 0x3000;
-}
-
-/* Ends a sentence whatever follows: line ends, and the stops of Chinese and Japanese. */
-static bool is_end(uint32_t rune)
-{
-	return rune == '\n' || rune == 0x2028 || rune == 0x2029 || rune == 0x3002 ||
-	       rune == 0xff01 || rune == 0xff0e || rune == 0xff1f || rune == 0xff61;
-}
-
 /* What of a text the span under way takes, and whether it ends there. */
 struct part {
 	size_t len;
@@ -291,12 +274,12 @@ static struct part sentence(struct span_channel *channel, const uint8_t *text, u
 		uint32_t rune;
 		unsigned int len = fold_decode(text + part.len, &rune);
 
-		if (channel->stopped && is_space(rune)) {
+		if (channel->stopped && sentence_is_space(rune)) {
 			part.ends = true;
 			break;
 		}
-		channel->stopped = is_stop(rune);
-		part.ends = is_end(rune);
+		channel->stopped = sentence_is_stop(rune);
+		part.ends = sentence_is_end(rune);
 		part.len += len;
 		part.runes++;
 	}
