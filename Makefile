@@ -30,7 +30,7 @@ VERSION  := 0.1.0
 PKGS_CORE := icu-uc icu-i18n libcrypto zlib libbrotlidec libzstd libpcre2-8
 PKGS_SYS  := libevent yaml-0.1 jansson libcap-ng libsystemd
 PKGS_KERN := libbpf
-PKGS_DAEMON := libcap-ng libsystemd
+PKGS_DAEMON := libcap-ng libsystemd libcurl
 PKGS_CLI := libseccomp libcap-ng
 # Of those of core, what the functions of libsluice need.
 PKGS_LIB := icu-uc libcrypto

@@ -8,7 +8,7 @@ set -eu
 build='make gcc libc6-dev clang llvm bpftool pkg-config
 	libbpf-dev libelf-dev zlib1g-dev libbrotli-dev libzstd-dev libevent-dev libjansson-dev
 	libyaml-dev libicu-dev libssl-dev libpcre2-dev libcap-ng-dev libseccomp-dev
-	libsystemd-dev'
+	libsystemd-dev libcurl4-openssl-dev'
 run='iproute2 procps python3'
 tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables shellcheck
 	clang-format mandoc util-linux binutils strace psmisc python3-websockets node-ws'

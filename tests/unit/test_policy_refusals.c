@@ -202,9 +202,8 @@ static void the_number_of_destinations_is_bounded(void **state)
 static void tasks_are_checked(void **state)
 {
 	static const struct refusal cases[] = {
-		{T "{kind: interceptor, url: x}\n", -EOPNOTSUPP, 3, 13,
-		 "'interceptor' is not built"},
-		{T "{kind: magic}\n", -EINVAL, 3, 13, "allowed: terms, regex, builtin"},
+		{T "{kind: magic}\n", -EINVAL, 3, 13,
+		 "allowed: terms, regex, builtin, interceptor"},
 		{T "{terms: [x]}\n", -EINVAL, 3, 3, "task 't' has no 'kind'"},
 		{T "[x]\n", -EINVAL, 3, 6, "task 't' must be a map"},
 		{T "{kind: terms}\n", -EINVAL, 3, 6, "'t' has no 'terms'"},

@@ -228,3 +228,16 @@ void table_print(struct table *table)
 		free(table->cells[i]);
 	free(table->cells);
 }
+
+void cli_print_interceptor(const json_t *task)
+{
+	if (!json_object_get(task, "url"))
+		return;
+	(void)printf("%s, spans of %lld runes by %s in windows of %lld, detectable %lld runes, "
+		     "%lld at once, %lld ms each",
+		     cli_text(task, "url"), (long long)cli_number(task, "span_runes"),
+		     cli_text(task, "cadence"), (long long)cli_number(task, "window_runes"),
+		     (long long)cli_number(task, "detectable_runes"),
+		     (long long)cli_number(task, "concurrency"),
+		     (long long)cli_number(task, "timeout_ms"));
+}

@@ -84,6 +84,8 @@ int cli_parse_id(const char *text, const char *what, json_int_t *ret_id) must_ch
 
 /* Members of an answer; what is missing reads as "-" and 0. */
 const char *cli_text(const json_t *object, const char *key);
+/* Where a task is asked and what with, in words; nothing of any other kind. */
+void cli_print_interceptor(const json_t *task);
 json_int_t cli_number(const json_t *object, const char *key);
 /* What a task, as the daemon or a policy tells of it, has a number of: "terms", "patterns", … */
 const char *cli_task_unit(const json_t *task);

@@ -151,6 +151,20 @@ static json_t *active_json(const struct policy_task *task)
 	return sets;
 }
 
+static json_t *interceptor_json(const struct policy_task *task, json_t *places, bool enforcing)
+{
+	const struct policy_interceptor *i = task->interceptor;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:b, s:b}", "name", task->name,
+		"kind", "interceptor", "url", i->url, "timeout_ms", (json_int_t)i->timeout_ms,
+		"span_runes", (json_int_t)i->spans.coverage.span, "window_runes",
+		(json_int_t)i->spans.coverage.window, "detectable_runes",
+		(json_int_t)i->spans.coverage.detectable, "cadence",
+		policy_cadence_name(i->spans.cadence), "concurrency", (json_int_t)i->concurrency,
+		"tracks", places, "warn_only", (int)task->warn_only, "enforcing", (int)enforcing);
+}
+
 static json_t *tasks_json(const struct policy *policy)
 {
 	json_t *list = json_array(), *places, *folds, *row;
@@ -164,6 +178,11 @@ static json_t *tasks_json(const struct policy *policy)
 		const struct matcher matcher = policy_task_matcher(task);
 
 		places = places_json(policy, i, &enforcing);
+		if (task->interceptor) {
+			(void)json_array_append_new(list,
+						    interceptor_json(task, places, enforcing));
+			continue;
+		}
 		folds = json_array();
 		for (bit = 0; (fold = policy_fold_name(bit)); bit++)
 			if (task->fold & (1u << bit))

@@ -60,10 +60,13 @@ static void print_tasks(const json_t *list)
 
 	json_array_foreach(list, i, task)
 	{
-		(void)printf("task %s: %s, %lld %s, longest %lld runes", cli_text(task, "name"),
-			     cli_text(task, "kind"),
-			     (long long)cli_number(task, cli_task_unit(task)), cli_task_unit(task),
-			     (long long)cli_number(task, "longest"));
+		(void)printf("task %s: %s, ", cli_text(task, "name"), cli_text(task, "kind"));
+		if (json_object_get(task, "url"))
+			cli_print_interceptor(task);
+		else
+			(void)printf("%lld %s, longest %lld runes",
+				     (long long)cli_number(task, cli_task_unit(task)),
+				     cli_task_unit(task), (long long)cli_number(task, "longest"));
 		if (json_object_get(task, "max_runes"))
 			(void)printf(", of at most %lld runes",
 				     (long long)cli_number(task, "max_runes"));

@@ -183,6 +183,17 @@ static int open_exchanges(struct replay *replay, const struct session_config *se
 	return err ? log_errno(LOG_ERR, err, "the session cannot be opened") : 0;
 }
 
+/* Nobody is asked here: what an interceptor would say is not known. */
+static int refuse_interceptors(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->task_count; i++)
+		if (policy->tasks[i].interceptor)
+			return log_errno(LOG_ERR, -EOPNOTSUPP,
+					 "replay: task '%s' is an interceptor, and none is asked",
+					 policy->tasks[i].name);
+	return 0;
+}
+
 static struct pipeline_task task_of(const struct policy *policy, size_t index, bool output)
 {
 	const struct policy_task *task = &policy->tasks[index];
@@ -447,7 +458,9 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	if (cli_load_policy(wanted->policy, NULL, &policy))
 		return CLI_EXIT_FAILED;
 	replay.policy = policy;
-	err = find_destination(&replay, wanted->destination);
+	err = refuse_interceptors(policy);
+	if (!err)
+		err = find_destination(&replay, wanted->destination);
 	if (!err)
 		err = find_framing(&replay, wanted->framing);
 	if (err)

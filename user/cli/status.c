@@ -88,6 +88,32 @@ static void print_bound(const json_t *policy, const char *track)
 		(void)printf("unbounded");
 }
 
+/* Of an interceptor: what it was asked, and what came of it. */
+static void print_requests(json_t *requests)
+{
+	const char *key;
+	json_t *value;
+
+	if (!requests)
+		return;
+	(void)printf("%-13s", "    requests");
+	json_object_foreach(requests, key, value)(void)
+		printf(" %s %lld", key, (long long)json_integer_value(value));
+	(void)printf("\n");
+}
+
+static void print_task(const json_t *task)
+{
+	(void)printf("%-13s %s (%s): ", "  task", cli_text(task, "name"), cli_text(task, "kind"));
+	cli_print_interceptor(task);
+	if (!json_object_get(task, "url"))
+		(void)printf("%lld %s, longest %lld runes",
+			     (long long)cli_number(task, cli_task_unit(task)), cli_task_unit(task),
+			     (long long)cli_number(task, "longest"));
+	(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
+	print_requests(json_object_get(task, "requests"));
+}
+
 static void print_policy(const json_t *policy)
 {
 	const json_t *tasks = json_object_get(policy, "tasks"), *task;
@@ -102,11 +128,7 @@ static void print_policy(const json_t *policy)
 	(void)printf("\n");
 	json_array_foreach(tasks, i, task)
 	{
-		(void)printf("%-13s %s (%s): %lld %s, longest %lld runes%s\n", "  task",
-			     cli_text(task, "name"), cli_text(task, "kind"),
-			     (long long)cli_number(task, cli_task_unit(task)), cli_task_unit(task),
-			     (long long)cli_number(task, "longest"),
-			     json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
+		print_task(task);
 	}
 	json_array_foreach(output, i, name)
 	{

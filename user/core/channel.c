@@ -16,11 +16,15 @@
 
 struct channel *channel_new(const struct channel_set *set)
 {
+	size_t cursors = channel_cursors(set);
 	struct channel *channel;
 
-	channel = calloc(1, sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]));
+	channel = calloc(1, sizeof(*channel) + cursors * sizeof(channel->cursors[0]) +
+				    set->span_count * sizeof(channel->texts[0]));
 	if (!channel)
 		return NULL;
+	if (set->span_count)
+		channel->texts = (struct span_channel **)&channel->cursors[cursors];
 	channel->runs = channel->first;
 	channel->run_capacity = ARRAY_SIZE(channel->first);
 	channel->begun = NOT_HELD;
@@ -266,6 +270,10 @@ static enum fault scan(struct channel_set *set, struct channel *channel, const u
 
 	if (set->on_text)
 		set->on_text(set->context, channel->name, text, len);
+	if (set->span_count)
+		fault = channel_spans_text(set, channel, text, len, runes);
+	if (fault)
+		return fault;
 	if (!channel->joined)
 		return scan_tasks(set, channel, text, len, runes);
 	if (set->attempt)
@@ -296,6 +304,8 @@ enum fault channel_wait(struct channel_set *set, struct channel *channel)
 {
 	enum fault fault = place(set, channel, 1);
 
+	if (!fault && set->span_count)
+		fault = channel_spans_wait(set, channel);
 	if (!fault)
 		channel->waiting = true;
 	return fault;
@@ -396,6 +406,8 @@ enum fault channel_cut(struct channel_set *set, struct channel *channel)
 
 	if (!fault)
 		fault = end_tasks(set, channel, false);
+	if (!fault && set->span_count)
+		fault = channel_spans_end(set, channel);
 	for (size_t i = 0; i < set->task_count && !fault; i++)
 		channel->cursors[i].held = NOT_HELD;
 	return fault;
@@ -424,6 +436,8 @@ enum fault channel_whole(struct channel_set *set, const char *name, const uint8_
 	set->track += runes;
 	if (set->on_text)
 		set->on_text(set->context, name, text, len);
-	fault = scan_tasks(set, channel, text, len, runes);
+	fault = set->span_count ? channel_spans_text(set, channel, text, len, runes) : FAULT_NONE;
+	if (!fault)
+		fault = scan_tasks(set, channel, text, len, runes);
 	return fault ? fault : end_tasks(set, channel, false);
 }

@@ -24,6 +24,10 @@
  *      one finds is told, once; it rests then, and is told of no more text, until
  *      channel_set_wake(). Nothing is found behind the match that a task denied.
  *
+ *  H7. A task that evaluates elsewhere gets a joined channel as a text of its own, and all
+ *      others of a unit as one text, named "unit": each apart from the next, but for those of
+ *      one name that follow each other.
+ *
  *  H6. A joined channel of a resumed track has been shown the end of what was delivered
  *      before. That has no numbers in the track: a match which begins in it is told of as
  *      one that begins with the channel's first rune.
@@ -43,8 +47,14 @@
 
 /* Texts parked in one unit at once; past it the unit is too large. */
 #define CHANNEL_PARKED_MAX 16384u
+/* Tasks of a track that evaluate elsewhere. */
+#define CHANNEL_SPANS_MAX 8u
+/* What they are told is the channel of what is not joined. */
+#define CHANNEL_UNIT "unit"
 
 struct attempt;
+struct span_channel;
+struct span_set;
 
 /* Runes of the channel from `rune` on have track numbers from `track` on. */
 struct channel_run {
@@ -77,6 +87,8 @@ struct channel {
 	uint32_t run_count, run_capacity;
 	struct channel_run *runs; /* of those that may be pending, in order */
 	struct channel_run first[2];
+	/* Of each span set: joined, the text; else that in which a rune waits. NULL without sets. */
+	struct span_channel **texts;
 	struct channel_cursor cursors[]; /* one per task, and one that watches */
 };
 
@@ -120,6 +132,10 @@ struct channel_set {
 	struct channel_watcher *watch; /* of those that watch; borrowed */
 	void (*on_found)(void *context, const struct channel_match *match); /* task counts on */
 	void *found_context;
+	/* Of the tasks that gate and evaluate elsewhere; borrowed, and replaced at a restart. */
+	struct span_set *const *spans;
+	struct span_channel **unit_texts; /* of each, of what is not joined; owned by the caller */
+	size_t span_count;
 	uint64_t ceiling; /* no rune is numbered at or past it */
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
 	void *context;
@@ -127,6 +143,7 @@ struct channel_set {
 	struct attempt *attempt; /* that the text belongs to, borrowed; NULL: nobody resumes it */
 	uint64_t track;		 /* number of the next rune */
 	uint64_t floor;		 /* of the first rune that belongs to no complete unit */
+	uint64_t unit_name;	 /* hash of the last text's that is not joined; 0: apart */
 	struct channel *scratch;
 	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */
@@ -221,7 +238,10 @@ enum fault channel_set_unit_end(struct channel_set *set) must_check;
 /* Ends the joined channels. */
 enum fault channel_set_end(struct channel_set *set) must_check;
 
-/* Track number up to which the task, one that gates, has cleared the complete units. */
+/*
+ * Track number up to which a task that gates has cleared the complete units; behind the last
+ * of those with terms come those that evaluate elsewhere.
+ */
 uint64_t channel_set_frontier(const struct channel_set *set, size_t task);
 
 size_t channel_set_memory(const struct channel_set *set); /* beside the struct itself */

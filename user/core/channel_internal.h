@@ -41,4 +41,16 @@ enum fault channel_watch(struct channel_set *set, struct channel *channel, const
 enum fault channel_watch_end(struct channel_set *set, struct channel *channel,
 			     uint64_t decided) must_check;
 
+/*
+ * The same text, for those that evaluate elsewhere; a rune that waits; the end of a joined
+ * text; the end of a unit; what was delivered before. FAULT_NO_MEMORY.
+ */
+enum fault channel_spans_text(struct channel_set *set, struct channel *channel, const uint8_t *text,
+			      size_t len, uint64_t runes) must_check;
+enum fault channel_spans_wait(struct channel_set *set, struct channel *channel) must_check;
+enum fault channel_spans_end(struct channel_set *set, struct channel *channel) must_check;
+enum fault channel_spans_unit_end(struct channel_set *set) must_check;
+int channel_spans_prime(struct channel_set *set, struct channel *channel, const uint8_t *text,
+			size_t len) must_check;
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/attempt.h"
 #include "core/channel_internal.h"
+#include "core/span.h"
 #include "core/utf8.h"
 
 #define BUCKETS_MIN 16u
@@ -45,11 +46,14 @@ void channel_set_restart(struct channel_set *set, uint64_t track)
 	free_list(set, set->joined);
 	set->joined = NULL;
 	set->attempt = NULL;
+	for (size_t i = 0; i < set->span_count; i++)
+		set->unit_texts[i] = NULL;
+	set->unit_name = 0;
 	set->track = set->floor = track;
 }
 
 /* H6. What the tasks find in that alone they find again in what comes. */
-static int prime(const struct channel_set *set, struct channel *channel)
+static int prime(struct channel_set *set, struct channel *channel)
 {
 	const uint8_t *text;
 	size_t len = attempt_tail(set->attempt, channel->name, &text);
@@ -60,7 +64,7 @@ static int prime(const struct channel_set *set, struct channel *channel)
 				  runes) < 0)
 			return -ENOMEM;
 	channel->runes = channel->primed = len ? runes : 0;
-	return 0;
+	return channel_spans_prime(set, channel, text, len);
 }
 
 int channel_set_join(struct channel_set *set, const char *name, struct channel **ret_channel)
@@ -146,7 +150,8 @@ static enum fault grow_buckets(struct channel_set *set)
 
 size_t channel_memory(const struct channel_set *set, const struct channel *channel)
 {
-	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]);
+	size_t bytes = sizeof(*channel) + channel_cursors(set) * sizeof(channel->cursors[0]) +
+		       set->span_count * sizeof(channel->texts[0]);
 
 	for (size_t i = 0; i < channel_cursors(set); i++)
 		bytes += matcher_cursor_memory(&set->matchers[i], &channel->cursors[i].matcher);
@@ -196,6 +201,16 @@ static enum fault park_room(struct channel_set *set, struct channel *channel, bo
 	return fault;
 }
 
+/* Nothing of it can begin a term, but its text may go on for those that evaluate elsewhere. */
+static enum fault end_unparked(struct channel_set *set, struct channel *channel)
+{
+	uint64_t name = set->unit_name;
+	enum fault fault = channel_end(set, channel);
+
+	set->unit_name = name;
+	return fault;
+}
+
 enum fault channel_park(struct channel_set *set, struct channel *channel, const char *name,
 			size_t len)
 {
@@ -209,7 +224,7 @@ enum fault channel_park(struct channel_set *set, struct channel *channel, const 
 		return fault;
 	}
 	if (watched && (set->watched_count == CHANNEL_PARKED_MAX || !channel_pending(set, channel)))
-		return channel_end(set, channel);
+		return end_unparked(set, channel);
 	fault = park_room(set, channel, watched);
 	if (fault)
 		return fault;
@@ -275,8 +290,10 @@ enum fault channel_set_unit_end(struct channel_set *set)
 		return fault;
 	if (set->parked)
 		forget_parked(set);
+	if (set->span_count)
+		fault = channel_spans_unit_end(set);
 	set->floor = set->track;
-	return FAULT_NONE;
+	return fault;
 }
 
 enum fault channel_set_end(struct channel_set *set)
@@ -290,10 +307,14 @@ enum fault channel_set_end(struct channel_set *set)
 
 uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 {
+	bool elsewhere = task >= set->task_count;
 	uint64_t frontier = set->floor;
 
+	if (elsewhere)
+		frontier = MIN(frontier, span_frontier(set->spans[task - set->task_count]));
 	for (const struct channel *c = set->joined; c; c = c->next) {
-		frontier = MIN(frontier, c->cursors[task].held);
+		if (!elsewhere)
+			frontier = MIN(frontier, c->cursors[task].held);
 		frontier = MIN(frontier, c->begun);
 		if (c->waiting)
 			frontier = MIN(frontier, channel_track_of(c, c->runes));

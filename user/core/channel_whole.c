@@ -124,5 +124,6 @@ enum fault channel_set_whole(struct channel_set *set, const char *name, const ui
 	set->track += runes;
 	if (set->on_text)
 		set->on_text(set->context, name, text, len);
-	return FAULT_NONE;
+	set->aside->name = name;
+	return set->span_count ? channel_spans_text(set, set->aside, text, len, runes) : FAULT_NONE;
 }

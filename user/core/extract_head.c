@@ -27,7 +27,8 @@ size_t extract_head_begin(struct extract_head *head, struct json *json, const ui
 {
 	const struct extract_head_kept *kept = head->kept;
 
-	if (!json_blank(json) || head->set->on_text)
+	/* What is evaluated elsewhere has to be seen again, as by an observer. */
+	if (!json_blank(json) || head->set->on_text || head->set->span_count)
 		return 0;
 	head->from = data;
 	head->track = head->set->track;

@@ -125,8 +125,9 @@ static bool is_idle(const struct channel_set *set, const struct channel *channel
 static bool is_known(const struct extract_members *m, const struct extract_member *member,
 		     const uint8_t *text, size_t len)
 {
-	return len == member->known_len && memcmp(text, member->known, len) == 0 &&
-	       m->set->ceiling - m->set->track >= len && is_idle(m->set, member->channel);
+	return !m->set->span_count && len == member->known_len &&
+	       memcmp(text, member->known, len) == 0 && m->set->ceiling - m->set->track >= len &&
+	       is_idle(m->set, member->channel);
 }
 
 enum fault extract_members_literal(struct extract_members *m, struct extract_member *member,

@@ -29,6 +29,10 @@ static const char *const names[] = {
 	[FAULT_OUTPUT_DENIED] = "output_denied",
 	[FAULT_RESUME_REFUSED] = "resume_refused",
 	[FAULT_MATCH_LIMIT] = "match_limit",
+	[FAULT_REWRITTEN] = "rewritten",
+	[FAULT_INTERCEPTOR_FAILED] = "interceptor_failed",
+	[FAULT_INTERCEPTOR_TIMEOUT] = "interceptor_timeout",
+	[FAULT_VERDICT_INVALID] = "verdict_invalid",
 };
 _Static_assert(ARRAY_SIZE(names) == _FAULT_MAX, "a name for every fault");
 

@@ -32,6 +32,10 @@ enum fault {
 	FAULT_OUTPUT_DENIED,  /* a task of `output` denied the assembled response */
 	FAULT_RESUME_REFUSED, /* a retry whose earlier attempts are not known, or not cleared */
 	FAULT_MATCH_LIMIT,    /* a pattern needs more steps than it may take (core/regex.h X6) */
+	FAULT_REWRITTEN,      /* a verdict would have the text rewritten, which nothing here does */
+	FAULT_INTERCEPTOR_FAILED, /* no answer, or none that is a verdict's */
+	FAULT_INTERCEPTOR_TIMEOUT,
+	FAULT_VERDICT_INVALID,
 	_FAULT_MAX,
 };
 

@@ -10,6 +10,7 @@
 #include "core/pipeline_auto.h"
 #include "core/pipeline_http.h"
 #include "core/pipeline_internal.h"
+#include "core/pipeline_span.h"
 #include "core/pipeline_watch.h"
 
 /* A flow of pieces. */
@@ -88,16 +89,17 @@ static void init_body(struct pipeline *p, const struct pipeline_config *config)
 
 static int init_set(struct pipeline *p, const struct pipeline_config *config)
 {
-	size_t gating = config->task_count, count = gating + config->watcher_count;
+	size_t gating = 0;
 	int r;
 
-	p->matchers = calloc(count + 1, sizeof(*p->matchers));
+	p->matchers = calloc(config->task_count + config->watcher_count + 1, sizeof(*p->matchers));
 	if (!p->matchers)
 		return -ENOMEM;
-	for (size_t i = 0; i < gating; i++)
-		p->matchers[i] = config->tasks[i].matcher;
-	for (size_t i = gating; i < count; i++)
-		p->matchers[i] = config->watchers[i - gating].matcher;
+	for (size_t i = 0; i < config->task_count; i++)
+		if (!config->tasks[i].spans)
+			p->matchers[gating++] = config->tasks[i].matcher;
+	for (size_t i = 0; i < config->watcher_count; i++)
+		p->matchers[gating + i] = config->watchers[i].matcher;
 	p->set = (struct channel_set){
 		.matchers = p->matchers,
 		.task_count = gating,
@@ -105,7 +107,9 @@ static int init_set(struct pipeline *p, const struct pipeline_config *config)
 		.on_text = config->on_text,
 		.context = config->context,
 	};
-	r = pipeline_watch_init(p, config);
+	r = pipeline_span_init(p, config);
+	if (r == 0)
+		r = pipeline_watch_init(p, config);
 	return r < 0 ? r : channel_set_init(&p->set);
 }
 
@@ -141,6 +145,8 @@ static int init_extractor(struct pipeline *p, const struct pipeline_config *conf
 
 enum fault pipeline_begin(struct pipeline *p, struct session *session)
 {
+	enum fault fault;
+
 	p->earlier_runes += p->set.track - p->base;
 	p->earlier_released += p->hold.released_runes - p->base;
 	if (pipeline_hold_begin(&p->hold, session) < 0)
@@ -148,7 +154,8 @@ enum fault pipeline_begin(struct pipeline *p, struct session *session)
 	p->base = p->hold.task_count ? p->hold.observed : p->set.track;
 	p->hold.released_runes = p->base;
 	channel_set_restart(&p->set, p->base);
-	return pipeline_watch_begin(p, session);
+	fault = pipeline_span_begin(p);
+	return fault ? fault : pipeline_watch_begin(p, session);
 }
 
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config)
@@ -208,6 +215,7 @@ void pipeline_free(struct pipeline *p)
 	pipeline_body_done(&p->body);
 	extractor_done(&p->extractor);
 	channel_set_done(&p->set);
+	pipeline_span_done(p);
 	pipeline_watch_done(p);
 	pipeline_hold_done(&p->hold);
 	free(p->matchers);
@@ -240,9 +248,8 @@ enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 	return FAULT_NONE;
 }
 
-/* A unit whose payload lies in one piece. */
-static enum fault unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
-			   bool message)
+enum fault pipeline_plain_unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
+				   bool message)
 {
 	struct pipeline_unit unit = {
 		.end = p->received,
@@ -266,7 +273,8 @@ static enum fault feed_body(struct pipeline *p, const uint8_t *data, size_t len,
 	if (fault || step == BODY_TOOK)
 		return fault;
 	if (p->framing == FRAMING_NDJSON)
-		return unit_end(p, p->framed, p->framed + body->payload, body->message);
+		return pipeline_plain_unit_end(p, p->framed, p->framed + body->payload,
+					       body->message);
 	unit.end = p->received;
 	unit.messages = step == BODY_UNIT && body->message;
 	return pipeline_unit_end(p, &unit, p->hold.mark, true);
@@ -294,7 +302,7 @@ static enum fault feed_sentinel(struct pipeline *p, const uint8_t *data, size_t 
 	end = start + p->payload;
 	p->payload = 0;
 	fault = extractor_unit_end(&p->extractor, true);
-	return fault ? fault : unit_end(p, start, end, true);
+	return fault ? fault : pipeline_plain_unit_end(p, start, end, true);
 }
 
 static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t len,
@@ -322,7 +330,8 @@ static enum fault feed_lenprefix(struct pipeline *p, const uint8_t *data, size_t
 	declared = frame->declared;
 	frame_lenprefix_next(frame);
 	fault = extractor_unit_end(&p->extractor, true);
-	return fault ? fault : unit_end(p, p->received - declared, p->received, true);
+	return fault ? fault
+		     : pipeline_plain_unit_end(p, p->received - declared, p->received, true);
 }
 
 /*
@@ -387,23 +396,23 @@ static enum fault feed_unknown(struct pipeline *p, const uint8_t *data, size_t l
 	return fault;
 }
 
-static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len)
+static enum fault feed(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
 	enum fault fault = FAULT_NONE;
+	size_t at = 0;
 
-	while (len && !fault) {
+	while (at < len && !fault && !pipeline_span_blocks(p)) {
 		size_t used = 0;
 
-		fault = p->automatic ? feed_unknown(p, data, len, &used)
-				     : feed_some(p, data, len, &used);
-		data += used;
-		len -= used;
+		fault = p->automatic ? feed_unknown(p, data + at, len - at, &used)
+				     : feed_some(p, data + at, len - at, &used);
+		at += used;
 	}
+	*ret_used = at;
 	return fault;
 }
 
-/* Ends the flow: what was cleared before the fault is settled first. */
-static enum fault fail(struct pipeline *p, enum fault fault)
+enum fault pipeline_fail(struct pipeline *p, enum fault fault)
 {
 	const struct channel_match *match = &p->set.match;
 
@@ -425,67 +434,27 @@ static enum fault fail(struct pipeline *p, enum fault fault)
 	return fault;
 }
 
-enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
+enum fault pipeline_take(struct pipeline *p, const uint8_t *data, size_t len, size_t *ret_used)
 {
 	enum fault fault;
 
+	*ret_used = 0;
 	if (p->fault)
 		return p->fault;
 	assert(!p->ended);
-	fault = feed(p, data, len);
+	fault = feed(p, data, len, ret_used);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (fault)
-		fault = fail(p, fault);
+		fault = pipeline_fail(p, fault);
 	pipeline_http_delivered(p);
 	return fault;
 }
 
-/* The last line of a stream may lack its LF where the configuration says so. */
-static enum fault end_of_line(struct pipeline *p)
+enum fault pipeline_feed(struct pipeline *p, const uint8_t *data, size_t len)
 {
-	uint64_t payload = frame_ndjson_end(&p->body.frame.lines, false);
-	bool message = payload && !extractor_blank(&p->extractor);
-	enum fault fault = extractor_unit_end(&p->extractor, false);
+	size_t used;
 
-	if (!fault)
-		fault = unit_end(p, p->framed, p->framed + payload, message);
-	/* No byte of it was wrong: what is missing is the rest. */
-	return fault == FAULT_BAD_JSON ? FAULT_TRUNCATED : fault;
-}
-
-static enum fault end_of_tail(struct pipeline *p)
-{
-	if (p->http)
-		return pipeline_http_end(p);
-	if (p->body.codec)
-		return pipeline_codec_may_end(p->body.codec) ? FAULT_NONE : FAULT_TRUNCATED;
-	if (p->received == p->framed)
-		return FAULT_NONE;
-	if (p->framing == FRAMING_NDJSON && p->final_newline_optional)
-		return end_of_line(p);
-	return FAULT_TRUNCATED;
-}
-
-enum fault pipeline_end(struct pipeline *p)
-{
-	enum fault fault = FAULT_NONE;
-
-	if (p->fault || p->ended)
-		return p->fault;
-	p->ended = true;
-	if (p->automatic)
-		fault = pipeline_auto_end(p);
-	if (!fault && !p->automatic)
-		fault = end_of_tail(p);
-	if (!fault && !p->automatic && !p->http)
-		fault = extractor_end(&p->extractor);
-	if (!fault && !p->automatic && !p->http)
-		fault = pipeline_watch_judge(p);
-	if (!fault)
-		fault = pipeline_hold_settle(&p->hold, &p->set);
-	if (fault)
-		fault = fail(p, fault);
-	pipeline_http_delivered(p);
-	return fault;
+	assert(!p->spans);
+	return pipeline_take(p, data, len, &used);
 }

@@ -18,6 +18,7 @@
  *  P6. Every rune of a unit that is not fixed grammar is observed and evaluated:
  *      member names, numbers and strings no extractor knows go to `meta` or to
  *      a channel of their own, and end with their unit.
+ *      Where a task evaluates elsewhere, when its verdicts come decides when.
  *  P7. Tasks that watch change no other answer, but that there is text to be evaluated.
  *
  * Units: byte offsets count from the first byte of the flow; runes are Unicode
@@ -36,6 +37,8 @@
 #include "core/refusal.h"
 #include "core/session.h"
 #include "core/matcher.h"
+#include "core/span.h"
+#include "core/verdict.h"
 
 struct exchanges;
 
@@ -130,9 +133,12 @@ struct extract {
 };
 
 struct pipeline_task {
-	const char *name;	/* as in the session; borrowed, outlives the pipeline */
-	struct matcher matcher; /* what it borrows outlives the pipeline */
-	bool output; /* a watcher: what it finds denies the response, when that has ended */
+	const char *name; /* as in the session; borrowed, outlives the pipeline */
+	/* One of the two; what the matcher borrows, and the spans, outlive the pipeline. */
+	struct matcher matcher;
+	const struct span_config
+		*spans; /* evaluated elsewhere (pipeline_work()); start: of no use */
+	bool output;	/* a watcher: what it finds denies the response, when that has ended */
 };
 
 /*
@@ -215,6 +221,14 @@ struct pipeline_denial {
 	const char *task; /* the configuration's name of it */
 	uint32_t rule;
 	uint64_t start, end; /* track runes */
+	const char *reason;  /* of the verdict, "" without; NULL: a matcher's denial */
+};
+
+/* What a task evaluates elsewhere. The item is borrowed until the next call for the pipeline. */
+struct pipeline_work {
+	const struct pipeline_task *task; /* the configuration's */
+	size_t number;			  /* of the task, among those that evaluate elsewhere */
+	struct span_item item;
 };
 
 struct pipeline;
@@ -231,8 +245,38 @@ DEFINE_CLEANUP(struct pipeline *, pipeline_free)
 enum fault pipeline_feed(struct pipeline *pipeline, const uint8_t *data, size_t len) must_check;
 
 /*
+ * The same, and takes less, *ret_used, where the rest has to wait for verdicts: the message that
+ * ended here does, or too many units are held. The rest is fed again once they came. With
+ * pipeline_feed() no task may evaluate elsewhere.
+ */
+enum fault pipeline_take(struct pipeline *pipeline, const uint8_t *data, size_t len,
+			 size_t *ret_used) must_check;
+
+/*
+ * What has to be evaluated next, once. False: nothing for now. Work may appear with each
+ * pipeline_take(), pipeline_end() and pipeline_verdict().
+ */
+bool pipeline_work(struct pipeline *pipeline, struct pipeline_work *ret_work) must_check;
+/*
+ * What came of it, in any order: a verdict, read with SESSION_OK alone, or why there is none
+ * (SESSION_INTERCEPTOR_FAILED, _TIMEOUT, SESSION_VERDICT_INVALID). FAULT_NONE: it allows.
+ * FAULT_BLOCKED, FAULT_REWRITTEN: pipeline_denial(). FAULT_INTERCEPTOR_FAILED, _TIMEOUT,
+ * FAULT_VERDICT_INVALID. FAULT_ACCOUNTING: also where nobody asked, and of a transformation
+ * that comes too late. Else as pipeline_end().
+ * After a fault it is that again.
+ */
+enum fault pipeline_verdict(struct pipeline *pipeline, const struct pipeline_work *work,
+			    enum session_result failure, const struct verdict *verdict) must_check;
+/*
+ * Verdicts are waited for: the caller should read no more, and where the flow has ended its
+ * end is not judged yet.
+ */
+bool pipeline_waits(const struct pipeline *pipeline);
+
+/*
  * The flow ended here. FAULT_TRUNCATED inside a unit; otherwise what waited for
- * more text is cleared, or denied. No input may follow. The session goes on, for
+ * more text is cleared, or denied, or waits for its verdicts (pipeline_waits()). No input may
+ * follow. The session goes on, for
  * the sake of the other flow: when both have ended the caller ends the exchange, or
  * calls session_end_of_payloads(), session_output() for what cleared, and
  * session_finish(). FAULT_OUTPUT_DENIED: the session has been told of that.
@@ -270,7 +314,7 @@ bool pipeline_complete(const struct pipeline *pipeline);
 enum fault pipeline_fault(const struct pipeline *pipeline);
 /* As configured; of auto, what it turned out to be, once that is known. */
 enum framing_kind pipeline_framing(const struct pipeline *pipeline);
-/* NULL unless the fault is FAULT_BLOCKED or FAULT_OUTPUT_DENIED. */
+/* NULL unless the fault is FAULT_BLOCKED, FAULT_REWRITTEN or FAULT_OUTPUT_DENIED. */
 const struct pipeline_denial *pipeline_denial(const struct pipeline *pipeline);
 /*
  * Bytes of memory this pipeline holds. Cheap, and exact but for a string under way

@@ -11,6 +11,8 @@
 
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config)
 {
+	size_t count = 0;
+
 	*hold = (struct pipeline_hold){
 		.track = config->track,
 		.level = config->level,
@@ -29,11 +31,15 @@ int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config 
 	hold->tasks = calloc(config->task_count, sizeof(*hold->tasks));
 	if (!hold->tasks)
 		return -ENOMEM;
-	for (size_t i = 0; i < config->task_count; i++) {
-		if (!matcher_is_set(&config->tasks[i].matcher))
+	for (size_t i = 0; i < config->task_count; i++)
+		if (matcher_is_set(&config->tasks[i].matcher) == (config->tasks[i].spans != NULL))
 			return -EINVAL;
-		hold->tasks[i].name = config->tasks[i].name;
-	}
+	for (size_t i = 0; i < config->task_count; i++)
+		if (!config->tasks[i].spans)
+			hold->tasks[count++].name = config->tasks[i].name;
+	for (size_t i = 0; i < config->task_count; i++)
+		if (config->tasks[i].spans)
+			hold->tasks[count++].name = config->tasks[i].name;
 	return 0;
 }
 
@@ -204,18 +210,31 @@ enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_s
 	return FAULT_NONE;
 }
 
-void pipeline_hold_deny(struct pipeline_hold *hold, const struct channel_set *set)
+void pipeline_hold_outcome(struct pipeline_hold *hold, const struct channel_set *set,
+			   const struct hold_outcome *outcome)
 {
-	const struct hold_task *task = &hold->tasks[set->match.task];
+	const struct hold_task *task = &hold->tasks[outcome->task];
 
 	/* Where the session refuses it has ended, and withholds as the deny would. */
 	if (pipeline_hold_settle(hold, set) != FAULT_NONE)
 		return;
 	/* The span evaluated begins at the task's frontier, wherever in it the match is. */
 	if (session_outcome(hold->session, hold->track, task->number,
-			    MIN(task->cleared, set->match.start), set->match.end,
-			    SESSION_DENIED) != SESSION_OK)
+			    MIN(task->cleared, outcome->start), outcome->end,
+			    outcome->outcome) != SESSION_OK)
 		session_fail(hold->session, SESSION_FRAMING_FAULT);
+}
+
+void pipeline_hold_deny(struct pipeline_hold *hold, const struct channel_set *set)
+{
+	const struct hold_outcome outcome = {
+		.task = set->match.task,
+		.start = set->match.start,
+		.end = set->match.end,
+		.outcome = SESSION_DENIED,
+	};
+
+	pipeline_hold_outcome(hold, set, &outcome);
 }
 
 void pipeline_hold_fail(struct pipeline_hold *hold, const struct channel_set *set)

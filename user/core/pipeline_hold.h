@@ -55,7 +55,10 @@ struct pipeline_hold {
 	size_t settle_at; /* units, between two calls of settle */
 };
 
-/* -EINVAL: no such level, or a task without a matcher. -ENOMEM. */
+/*
+ * Of the tasks those with a matcher come first. -EINVAL: no such level, or a task that evaluates
+ * nothing, or in two ways. -ENOMEM.
+ */
 int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config *config) must_check;
 void pipeline_hold_done(struct pipeline_hold *hold);
 
@@ -84,6 +87,17 @@ enum fault pipeline_hold_account(struct pipeline_hold *hold,
 
 /* Releases what the level, and the session's watermark, allow. */
 void pipeline_hold_advance(struct pipeline_hold *hold);
+
+/* Of a task, by its place in tasks, over [start, end) of the track. */
+struct hold_outcome {
+	size_t task;
+	uint64_t start, end;
+	enum session_outcome outcome;
+};
+
+/* Settles what was cleared before, then ends the session by an outcome. */
+void pipeline_hold_outcome(struct pipeline_hold *hold, const struct channel_set *set,
+			   const struct hold_outcome *outcome);
 
 /* Settles what was cleared before, then ends the session: denied by set->match, or failed. */
 void pipeline_hold_deny(struct pipeline_hold *hold, const struct channel_set *set);

@@ -9,6 +9,7 @@
 #include "core/exchange.h"
 #include "core/percent.h"
 #include "core/pipeline_http_internal.h"
+#include "core/pipeline_span.h"
 #include "core/pipeline_watch.h"
 
 int pipeline_http_new(struct pipeline *p, const struct pipeline_config *config)
@@ -112,8 +113,11 @@ static enum fault take_line(struct pipeline *p, const struct http1_piece *piece)
 enum fault pipeline_http_leave(struct pipeline *p, bool goes_on)
 {
 	struct exchanges *exchanges = p->http->exchanges;
-	enum fault fault = pipeline_watch_judge(p);
+	enum fault fault;
 
+	if (pipeline_span_defer(p, goes_on))
+		return FAULT_NONE;
+	fault = pipeline_watch_judge(p);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (!fault)
@@ -234,6 +238,19 @@ enum fault pipeline_http_feed(struct pipeline *p, const uint8_t *data, size_t le
 	return fault;
 }
 
+/* The flow has ended with its last message. */
+static enum fault end_flow(const struct pipeline *p)
+{
+	struct exchanges *exchanges = p->http->exchanges;
+
+	if (pipeline_http_is_request(p))
+		exchanges_requests_over(exchanges);
+	/* A server that ends while it owes an answer has not given a whole one. */
+	else if (exchanges_due(exchanges))
+		return FAULT_TRUNCATED;
+	return FAULT_NONE;
+}
+
 enum fault pipeline_http_end(struct pipeline *p)
 {
 	struct pipeline_http *http = p->http;
@@ -248,12 +265,16 @@ enum fault pipeline_http_end(struct pipeline *p)
 	/* Empty lines that no request followed. */
 	else if (!fault && p->received > p->framed)
 		fault = pipeline_http_unit(p, (struct pipeline_unit){0});
-	if (!fault && pipeline_http_is_request(p))
-		exchanges_requests_over(http->exchanges);
-	/* A server that ends while it owes an answer has not given a whole one. */
-	if (!fault && !pipeline_http_is_request(p) && exchanges_due(http->exchanges))
-		fault = FAULT_TRUNCATED;
-	return fault;
+	return fault || pipeline_leaving(p) ? fault : end_flow(p);
+}
+
+enum fault pipeline_http_left(struct pipeline *p)
+{
+	enum fault fault = pipeline_http_leave(p, p->spans->goes_on);
+
+	if (fault || !p->ended || p->spans->end_due || p->http->websocket)
+		return fault;
+	return end_flow(p);
 }
 
 uint64_t pipeline_http_partial(const struct pipeline *p)

@@ -53,4 +53,7 @@ uint64_t pipeline_http_partial(const struct pipeline *p);
 uint64_t pipeline_http_expected(const struct pipeline *p);
 size_t pipeline_http_memory(const struct pipeline *p);
 
+/* A message of it that waited for its verdicts has them, and ends. */
+enum fault pipeline_http_left(struct pipeline *p) must_check;
+
 #endif

@@ -68,7 +68,7 @@ enum fault pipeline_http_follow(struct pipeline *p)
 	const struct http1_websocket *websocket;
 	struct session *session;
 
-	if (p->http->in_message)
+	if (p->http->in_message || pipeline_leaving(p))
 		return FAULT_NONE;
 	websocket = exchanges_websocket(p->http->exchanges, &session);
 	return websocket ? begin_messages(p, websocket, session) : FAULT_NONE;

@@ -31,6 +31,17 @@ struct pipeline_watch {
 	struct pipeline_denial denial; /* by a task of `output`; without a task: none yet */
 };
 
+struct pipeline_spans {
+	const struct pipeline_task *tasks[CHANNEL_SPANS_MAX]; /* borrowed */
+	struct span_set *sets[CHANNEL_SPANS_MAX];	      /* NULL: no session began */
+	struct span_channel *unit_texts[CHANNEL_SPANS_MAX];   /* of the channel set */
+	size_t count;
+	bool leaving; /* the message under way has ended, but for its verdicts */
+	bool goes_on; /* of http: as pipeline_http_leave() */
+	bool end_due; /* the flow ended while a message before it waited */
+	char reason[VERDICT_REASON_MAX + 1];
+};
+
 struct pipeline {
 	uint8_t framing; /* enum framing_kind */
 	bool final_newline_optional;
@@ -57,11 +68,18 @@ struct pipeline {
 	void *context;
 	struct pipeline_denial denial;
 	struct pipeline_watch watch;
+	struct pipeline_spans *spans; /* NULL: no task evaluates elsewhere */
 	struct channel_set set;
 	struct extractor extractor;
 	struct pipeline_hold hold;
 	struct matcher *matchers;
 };
+
+/* Has the message under way ended, but for its verdicts? */
+static inline bool pipeline_leaving(const struct pipeline *p)
+{
+	return p->spans && p->spans->leaving;
+}
 
 /* What a part that could not be made makes of the flow. */
 static inline enum fault pipeline_fault_of(int err)
@@ -76,8 +94,20 @@ static inline enum fault pipeline_fault_of(int err)
 enum fault pipeline_unit_end(struct pipeline *p, struct pipeline_unit *unit,
 			     struct refusal_mark mark, bool whole) must_check;
 
+/* A unit whose payload lies in one piece ends with the byte that was taken last. */
+enum fault pipeline_plain_unit_end(struct pipeline *p, uint64_t payload_start, uint64_t payload_end,
+				   bool message) must_check;
+
 /* Makes the pipeline one of that framing. -EINVAL, -ENOMEM. */
 int pipeline_set_framing(struct pipeline *p, const struct pipeline_config *config) must_check;
+
+/* Ends the flow: what was cleared before the fault is settled first. */
+enum fault pipeline_fail(struct pipeline *p, enum fault fault) must_check;
+
+/* The flow has ended, and what came is all taken. */
+enum fault pipeline_end_now(struct pipeline *p) must_check;
+/* So has its one message, and all of it is cleared. */
+enum fault pipeline_flow_end(struct pipeline *p) must_check;
 
 /* What comes belongs to that session from here on. FAULT_ACCOUNTING: it cannot. */
 enum fault pipeline_begin(struct pipeline *p, struct session *session) must_check;

@@ -4,6 +4,7 @@
 #include "core/pipeline_auto.h"
 #include "core/pipeline_http.h"
 #include "core/pipeline_internal.h"
+#include "core/pipeline_span.h"
 
 uint64_t pipeline_advance(struct pipeline *p)
 {
@@ -110,5 +111,5 @@ size_t pipeline_memory(const struct pipeline *p)
 	       p->watch.count * sizeof(*p->watch.states) + channel_set_memory(&p->set) +
 	       extractor_memory(&p->extractor) + pipeline_hold_memory(&p->hold) +
 	       pipeline_body_memory(&p->body) + (p->http ? pipeline_http_memory(p) : 0) +
-	       (p->automatic ? sizeof(*p->automatic) : 0);
+	       (p->automatic ? sizeof(*p->automatic) : 0) + pipeline_span_memory(p);
 }

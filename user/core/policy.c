@@ -188,6 +188,7 @@ void policy_unref(struct policy *policy)
 		free(policy->tasks[i].name);
 		terms_free(policy->tasks[i].terms);
 		regex_free(policy->tasks[i].regex);
+		policy_interceptor_free(policy->tasks[i].interceptor);
 	}
 	for (i = 0; i < policy->unix_count; i++)
 		free(policy->unix_addresses[i]);
@@ -202,9 +203,10 @@ void policy_unref(struct policy *policy)
 	free(policy);
 }
 
-static struct matcher track_matcher(const struct policy *policy, enum session_track track, size_t i)
+static const struct policy_task *track_task(const struct policy *policy, enum session_track track,
+					    size_t i)
 {
-	return policy_task_matcher(&policy->tasks[policy->track_tasks[track][i]]);
+	return &policy->tasks[policy->track_tasks[track][i]];
 }
 
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
@@ -213,9 +215,11 @@ uint32_t policy_hold_back(const struct policy *policy, enum session_track track)
 	size_t i;
 
 	for (i = 0; i < policy->track_task_count[track]; i++) {
-		const struct matcher matcher = track_matcher(policy, track, i);
+		const struct policy_task *task = track_task(policy, track, i);
+		const struct matcher matcher = policy_task_matcher(task);
 
-		bound = MAX(bound, coverage_tail(matcher_longest(&matcher)));
+		bound = MAX(bound, task->interceptor ? task->interceptor->spans.coverage.span - 1
+						     : coverage_tail(matcher_longest(&matcher)));
 	}
 	return bound;
 }
@@ -226,9 +230,12 @@ uint32_t policy_tail(const struct policy *policy, enum session_track track)
 	size_t i;
 
 	for (i = 0; i < policy->track_task_count[track]; i++) {
-		const struct matcher matcher = track_matcher(policy, track, i);
+		const struct policy_task *task = track_task(policy, track, i);
+		const struct matcher matcher = policy_task_matcher(task);
 
-		tail = MAX(tail, matcher_tail(&matcher));
+		tail = MAX(tail, task->interceptor
+					 ? coverage_tail(task->interceptor->spans.coverage.detectable)
+					 : matcher_tail(&matcher));
 	}
 	return tail;
 }
@@ -236,8 +243,14 @@ uint32_t policy_tail(const struct policy *policy, enum session_track track)
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,
 			   uint32_t *ret_runes)
 {
+	bool deferred = policy->level == SESSION_DEFERRED;
+	size_t i;
+
 	if (!policy->track_task_count[track])
 		return false;
-	*ret_runes = policy->level == SESSION_DEFERRED ? policy_hold_back(policy, track) : 0;
+	for (i = 0; deferred && i < policy->track_task_count[track]; i++)
+		if (track_task(policy, track, i)->interceptor)
+			return false;
+	*ret_runes = deferred ? policy_hold_back(policy, track) : 0;
 	return true;
 }

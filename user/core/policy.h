@@ -25,6 +25,7 @@
 #include "core/builtin.h"
 #include "core/matcher.h"
 #include "core/pipeline.h"
+#include "core/span.h"
 
 #define POLICY_NAME_MAX		64u
 #define POLICY_DESTINATIONS_MAX 120u	/* of the file; the built-in ones come on top */
@@ -32,6 +33,7 @@
 #define POLICY_TERMS_MAX	100000u /* of one task */
 #define POLICY_RESOLVERS_MAX	16u
 #define POLICY_UNIX_MAX		64u
+#define POLICY_CONCURRENCY	32u /* requests of one interceptor at once, if not said */
 
 enum policy_action { POLICY_MEDIATE, POLICY_PASS, POLICY_DENY, _POLICY_ACTION_MAX };
 enum policy_on_deny { POLICY_REFUSE, POLICY_RESET };
@@ -60,7 +62,22 @@ struct policy_limits {
 		verdict_timeout_ms;
 };
 
-enum policy_task_kind { POLICY_TASK_TERMS, POLICY_TASK_REGEX, POLICY_TASK_BUILTIN };
+/* An evaluator that is asked over HTTP. */
+struct policy_interceptor {
+	char *url;	      /* as written */
+	char *http_url;	      /* of the request; its host is an address, or means nothing */
+	char *socket_path;    /* NULL: over TCP */
+	uint32_t timeout_ms;  /* of a request */
+	uint32_t concurrency; /* requests at once */
+	struct span_config spans;
+};
+
+enum policy_task_kind {
+	POLICY_TASK_TERMS,
+	POLICY_TASK_REGEX,
+	POLICY_TASK_BUILTIN,
+	POLICY_TASK_INTERCEPTOR,
+};
 
 struct policy_task {
 	char *name;
@@ -73,6 +90,7 @@ struct policy_task {
 	uint32_t max_runes;			      /* regex: the window, 0 for none */
 	const struct builtin_set *sets[BUILTIN_SETS]; /* builtin: in the file's order */
 	size_t set_count;
+	struct policy_interceptor *interceptor; /* of kind interceptor; NULL else */
 };
 
 /* Indexes into tasks. */
@@ -143,13 +161,16 @@ DEFINE_CLEANUP(struct policy *, policy_unref)
 const struct policy_destination *policy_match(const struct policy *policy, const uint8_t addr[16],
 					      uint16_t port);
 
-/* What a task searches text with; valid as long as the policy. */
+/* What a task searches text with, none for an interceptor; valid as long as the policy. */
 static inline struct matcher policy_task_matcher(const struct policy_task *task)
 {
 	return (struct matcher){.terms = task->terms, .regex = task->regex};
 }
 
-/* Runes of a channel that a track's tasks may keep waiting: the longest L less one. */
+/*
+ * Runes of a channel that a track's tasks may keep waiting for more text: the longest L less
+ * one, or a span less one.
+ */
 uint32_t policy_hold_back(const struct policy *policy, enum session_track track);
 
 /* Runes of a channel's end that the track's tasks need of an attempt that is gone on from. */
@@ -158,7 +179,8 @@ uint32_t policy_tail(const struct policy *policy, enum session_track track);
 /*
  * The exposure bound of a track: runes, after folding, of what one of its tasks denies that may
  * have left before it did. 0 under blocking and complete, where a matcher holds back what could
- * begin a match; the longest L less one under deferred. false: there is no bound (nothing
+ * begin a match; the longest L less one under deferred, where what an interceptor judges has no
+ * bound: it leaves before the verdict comes. false: there is no bound (nothing
  * gates the track). A task of `output` is bound by none: it denies what has left.
  */
 bool policy_exposure_bound(const struct policy *policy, enum session_track track,
@@ -171,8 +193,9 @@ int policy_parse_peer(const char *text, uint8_t ret_addr[16], uint16_t *ret_port
 
 /* The names the file uses, never NULL. */
 const char *policy_task_kind_name(enum policy_task_kind kind);
-/* What such a task has rule_count of: "terms", "patterns", "rules". */
+/* What such a task has rule_count of: "terms", "patterns", "rules"; "rules" of an interceptor. */
 const char *policy_task_unit_name(enum policy_task_kind kind);
+const char *policy_cadence_name(enum span_cadence cadence);
 const char *policy_mode_name(enum policy_mode mode);
 const char *policy_action_name(enum policy_action action);
 const char *policy_framing_name(enum framing_kind kind);

@@ -73,6 +73,12 @@ int policy_parse_address(const char *text, size_t len, uint8_t ret_addr[16],
 			 bool *ret_v6) must_check;
 int policy_parse_port(const char *text, size_t len, uint16_t *ret_port) must_check;
 
+/* The keys of an interceptor; timeout_ms is 0 where it has none of its own. */
+int policy_read_interceptor(struct policy_error *error, const struct doc_node *node,
+			    struct policy_task *task) must_check;
+/* Accepts NULL. */
+void policy_interceptor_free(struct policy_interceptor *interceptor);
+
 /* Sections of the file; each fills what is absent with its defaults. */
 int policy_read_destinations(struct policy_error *error, const struct doc_node *node,
 			     struct policy *policy) must_check;

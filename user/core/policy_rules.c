@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task of a policy searches for: terms, patterns, or rule sets by name. */
+/* What a task of a policy searches for: terms, patterns, rule sets by name, or an interceptor. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -208,6 +208,7 @@ static const struct {
 	[POLICY_TASK_TERMS] = {"terms", read_terms},
 	[POLICY_TASK_REGEX] = {"patterns", read_patterns},
 	[POLICY_TASK_BUILTIN] = {"rules", read_sets},
+	[POLICY_TASK_INTERCEPTOR] = {"rules", policy_read_interceptor},
 };
 
 const char *policy_task_unit_name(enum policy_task_kind kind)

@@ -5,18 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel.h"
+
 #define TASK_NAME_MAX 64u
 
 static const struct policy_choice task_kinds[] = {
 	[POLICY_TASK_TERMS] = {"terms", POLICY_TASK_TERMS, true},
 	[POLICY_TASK_REGEX] = {"regex", POLICY_TASK_REGEX, true},
 	[POLICY_TASK_BUILTIN] = {"builtin", POLICY_TASK_BUILTIN, true},
-	{"interceptor", -1, false},
+	[POLICY_TASK_INTERCEPTOR] = {"interceptor", POLICY_TASK_INTERCEPTOR, true},
 };
 
 const char *policy_task_kind_name(enum policy_task_kind kind)
 {
-	return kind <= POLICY_TASK_BUILTIN ? task_kinds[kind].name : "none";
+	return kind <= POLICY_TASK_INTERCEPTOR ? task_kinds[kind].name : "none";
 }
 
 /* The kind is read first: what another kind takes is unknown here. */
@@ -123,6 +125,34 @@ static int read_bound_task(struct policy_error *error, const struct doc_node *li
 	return 0;
 }
 
+/* What an interceptor may be bound to: an answer that comes later has to have been waited for. */
+static int check_interceptor(struct policy_error *error, const struct doc_node *node,
+			     const struct policy *policy, size_t index, bool output)
+{
+	if (!policy->tasks[index].interceptor)
+		return 0;
+	if (output)
+		return policy_refuse(error, -EOPNOTSUPP, node,
+				     "interceptors on 'output' are not built");
+	if (only_watches(policy, index))
+		return policy_refuse(error, -EOPNOTSUPP, node,
+				     "interceptors that enforce nothing are not built");
+	return 0;
+}
+
+static int check_interceptors(struct policy_error *error, const struct doc_node *node,
+			      const struct policy *policy, enum session_track track)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < policy->track_task_count[track]; i++)
+		count += policy->tasks[policy->track_tasks[track][i]].interceptor != NULL;
+	if (count <= CHANNEL_SPANS_MAX)
+		return 0;
+	return policy_refuse(error, -EINVAL, node, "a track has at most %u interceptors",
+			     CHANNEL_SPANS_MAX);
+}
+
 /* `{tasks: [NAME, ...]}` of a track or of the output. */
 static int read_section(struct policy_error *error, const struct doc_node *node,
 			struct policy *policy, enum session_track track, bool output)
@@ -141,11 +171,13 @@ static int read_section(struct policy_error *error, const struct doc_node *node,
 	for (i = 0; i < list->count; i++) {
 		err = read_bound_task(error, list, i, policy, &index);
 		if (!err)
+			err = check_interceptor(error, list->children[i], policy, index, output);
+		if (!err)
 			err = bind_task(policy, index, track, output);
 		if (err)
 			return err;
 	}
-	return 0;
+	return check_interceptors(error, list, policy, track);
 }
 
 /* A session that mediates no track is none, and there is nothing else that could be denied. */
@@ -194,6 +226,9 @@ int policy_read_tasks(struct policy_error *error, const struct doc_node *documen
 		err = read_task(error, node->children[i], &policy->tasks[i]);
 		if (err)
 			return err;
+		if (policy->tasks[i].interceptor && !policy->tasks[i].interceptor->timeout_ms)
+			policy->tasks[i].interceptor->timeout_ms =
+				policy->limits.verdict_timeout_ms;
 	}
 	return bind_tasks(error, document, policy);
 }

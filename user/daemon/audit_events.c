@@ -316,7 +316,8 @@ static void tell_outcome(struct stream *stream, uint64_t number, const struct se
 	if (state->ended_output)
 		return;
 	if (denial && outcome.task && !strcmp(denial->task, outcome.task)) {
-		outcome.has_rule = true;
+		/* A verdict names no rule. */
+		outcome.has_rule = !denial->reason;
 		outcome.rule = denial->rule;
 	}
 	record_outcome(stream, number, /* repeats: */ false, &outcome);

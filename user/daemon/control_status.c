@@ -6,6 +6,7 @@
 #include "daemon/audit.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/interceptor.h"
 #include "kern/kern.h"
 
 /* What settled streams add up to, and the open ones. */
@@ -52,8 +53,41 @@ static json_t *watches_json(const struct daemon *daemon)
 	return list;
 }
 
-static json_t *tasks_json(const struct policy *policy)
+static json_t *requests_json(const struct loaded_policy *loaded,
+			     const struct policy_interceptor *config)
 {
+	struct interceptor_stats sum = {0};
+
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		for (size_t i = 0; i < loaded->interceptor_count[track]; i++)
+			interceptor_sum_up(loaded->interceptors[track][i], config, &sum);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			 "asked", (json_int_t)sum.asked, "allowed", (json_int_t)sum.allowed,
+			 "denied", (json_int_t)sum.denied, "transformed",
+			 (json_int_t)sum.transformed, "failed", (json_int_t)sum.failed, "timed_out",
+			 (json_int_t)sum.timed_out, "invalid", (json_int_t)sum.invalid, "cancelled",
+			 (json_int_t)sum.cancelled, "warnings", (json_int_t)sum.warnings, "waited",
+			 (json_int_t)sum.waited, "waited_ms", (json_int_t)sum.waited_ms, "waiting",
+			 (json_int_t)sum.waiting, "in_flight", (json_int_t)sum.in_flight);
+}
+
+static json_t *interceptor_json(const struct loaded_policy *loaded, const struct policy_task *task)
+{
+	const struct policy_interceptor *i = task->interceptor;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:b, s:o}", "name", task->name,
+		"kind", "interceptor", "url", i->url, "timeout_ms", (json_int_t)i->timeout_ms,
+		"span_runes", (json_int_t)i->spans.coverage.span, "window_runes",
+		(json_int_t)i->spans.coverage.window, "detectable_runes",
+		(json_int_t)i->spans.coverage.detectable, "cadence",
+		policy_cadence_name(i->spans.cadence), "concurrency", (json_int_t)i->concurrency,
+		"warn_only", (int)task->warn_only, "requests", requests_json(loaded, i));
+}
+
+static json_t *tasks_json(const struct loaded_policy *loaded)
+{
+	const struct policy *policy = loaded->policy;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < policy->task_count; i++) {
@@ -61,6 +95,10 @@ static json_t *tasks_json(const struct policy *policy)
 
 		const struct matcher matcher = policy_task_matcher(task);
 
+		if (task->interceptor) {
+			(void)json_array_append_new(list, interceptor_json(loaded, task));
+			continue;
+		}
 		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name",
 							    task->name, "kind",
 							    policy_task_kind_name(task->kind),
@@ -97,7 +135,7 @@ static json_t *policy_json(const struct loaded_policy *loaded)
 	return json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:{s:o, s:o}}", "name", policy->name,
 			 "number", (json_int_t)loaded->number, "mode",
 			 policy_mode_name(policy->mode), "safety_level",
-			 session_level_name(policy->level), "tasks", tasks_json(policy),
+			 session_level_name(policy->level), "tasks", tasks_json(loaded),
 			 "output_tasks", output_json(loaded), "exposure_bound_runes", "request",
 			 exposure_json(policy, SESSION_REQUEST), "response",
 			 exposure_json(policy, SESSION_RESPONSE));

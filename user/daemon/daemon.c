@@ -10,6 +10,7 @@
 
 #include "core/resume_table.h"
 #include "daemon/audit.h"
+#include "daemon/interceptor.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "daemon/run.h"
@@ -164,6 +165,7 @@ static void finish(struct daemon *daemon, bool started)
 	watches_done(&daemon->watches);
 	loaded_policy_unref(daemon->default_policy);
 	policies_done(&daemon->policies);
+	interceptors_free(daemon->policies.interceptors);
 	stats_done(&daemon->stats);
 	resume_table_free(daemon->resumes);
 	hold_pool_done(&daemon->pool);

@@ -29,6 +29,7 @@
 #include "daemon/watch.h"
 
 struct audit;
+struct interceptors;
 struct kern;
 struct resume_table;
 

@@ -9,6 +9,7 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
+#include "daemon/asking.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/ledger.h"
@@ -56,6 +57,7 @@ void flow_done(struct flow *flow)
 	hold_done(&flow->hold, &flow->stream->daemon->pool);
 	flow_uncharge(flow);
 	pipeline_free(flow->pipeline);
+	flow_stop_asking(flow);
 	free(flow->ahead);
 	flow->pipeline = NULL;
 	flow->ahead = NULL;
@@ -81,17 +83,23 @@ static uint64_t room_left(const struct flow *flow, unsigned int divisor)
 	return MIN(own, shared);
 }
 
-void flow_update_reading(struct flow *flow)
-{
-	/* Half-way back, so that a slow receiver does not cost a change per write. */
-	flow->full = !room_left(flow, flow->full ? 2 : 1);
-	if (endpoint_set_reading(flow->source, !flow->full && !flow->source->ended))
-		stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
-}
-
 static bool is_judged(const struct flow *flow)
 {
 	return flow->pipeline && !flow->stream->unjudged;
+}
+
+/* Are there verdicts to wait for before more is read, or the end is one? */
+static bool waits(const struct flow *flow)
+{
+	return is_judged(flow) && pipeline_waits(flow->pipeline);
+}
+
+void flow_update_reading(struct flow *flow)
+{
+	/* Half-way back, so that a slow receiver does not cost a change per write. */
+	flow->full = !room_left(flow, flow->full ? 2 : 1) || waits(flow);
+	if (endpoint_set_reading(flow->source, !flow->full && !flow->source->ended))
+		stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
 }
 
 /* Publishes what may leave now. */
@@ -146,43 +154,111 @@ static size_t judging_memory(const struct flow *flow)
 	       exchanges_memory(flow->stream->exchanges, flow->track);
 }
 
-/* Judges the bytes that were just read, where they lie in the hold. */
-static void take(struct flow *flow, const uint8_t *bytes, size_t len)
+/* Bytes in the hold that the pipeline has not taken. */
+static uint64_t untaken(const struct flow *flow)
 {
-	enum fault fault = FAULT_NONE;
+	return flow->received - pipeline_received(flow->pipeline);
+}
+
+/* Asks what may be asked now, and lets leave what may. */
+static void judged(struct flow *flow, enum fault fault)
+{
 	size_t memory;
 
-	flow->received += len;
-	ledger_received(flow);
-	if (is_judged(flow)) {
-		fault = pipeline_feed(flow->pipeline, bytes, len);
-		record_watermark(flow);
-		memory = judging_memory(flow);
-		flow->judging = memory - MIN(memory, LIMIT_JUDGING_FREE);
-	}
+	if (!fault)
+		fault = asking_ask(flow->asking);
+	record_watermark(flow);
+	memory = judging_memory(flow);
+	flow->judging = memory - MIN(memory, LIMIT_JUDGING_FREE);
 	charge(flow);
 	release(flow);
 	if (fault)
 		stream_fault(flow->stream, flow, fault);
-	else
+}
+
+/* Judges the bytes that were just read, where they lie in the hold. */
+static void take(struct flow *flow, const uint8_t *bytes, size_t len)
+{
+	bool waiting = is_judged(flow) && untaken(flow);
+	enum fault fault = FAULT_NONE;
+	size_t used;
+
+	flow->received += len;
+	ledger_received(flow);
+	if (is_judged(flow)) {
+		if (!waiting)
+			fault = pipeline_take(flow->pipeline, bytes, len, &used);
+		judged(flow, fault);
+	} else {
+		charge(flow);
+		release(flow);
+	}
+	if (flow->stream->state == STREAM_OPEN)
 		flow_flush(flow, false);
+}
+
+/* What was read is all taken, and no more comes. */
+static enum fault end_judging(struct flow *flow)
+{
+	if (!flow->ended || flow->over || untaken(flow))
+		return FAULT_NONE;
+	flow->over = true;
+	return pipeline_end(flow->pipeline);
 }
 
 static void source_ended(struct flow *flow)
 {
-	enum fault fault = FAULT_NONE;
-
 	flow->ended = true;
-	if (is_judged(flow)) {
-		fault = pipeline_end(flow->pipeline);
-		release(flow);
-	}
-	if (fault) {
-		stream_fault(flow->stream, flow, fault);
+	if (is_judged(flow))
+		judged(flow, end_judging(flow));
+	if (flow->stream->state != STREAM_OPEN)
 		return;
-	}
 	flow_update_reading(flow);
 	flow_flush(flow, false);
+}
+
+struct taking {
+	struct flow *flow;
+	enum fault fault;
+};
+
+static int take_held(void *context, const uint8_t *bytes, size_t len)
+{
+	struct taking *taking = context;
+	size_t used;
+
+	taking->fault = pipeline_take(taking->flow->pipeline, bytes, len, &used);
+	return taking->fault || used < len;
+}
+
+/* What waited in the hold, now that there is a verdict more; and then the end. */
+static enum fault go_on_judging(struct flow *flow)
+{
+	struct taking taking = {.flow = flow};
+	size_t skip = (size_t)(pipeline_received(flow->pipeline) - flow->sent);
+
+	if (untaken(flow))
+		(void)!hold_visit(&flow->hold, skip, take_held, &taking);
+	return taking.fault ? taking.fault : end_judging(flow);
+}
+
+void flow_judged(struct flow *flow, const struct pipeline_work *work, enum session_result failure,
+		 const struct verdict *verdict)
+{
+	enum fault fault = pipeline_verdict(flow->pipeline, work, failure, verdict);
+
+	if (!fault)
+		fault = go_on_judging(flow);
+	judged(flow, fault);
+	if (flow->stream->state != STREAM_OPEN)
+		return;
+	flow_update_reading(flow);
+	flow_flush(flow, false);
+}
+
+void flow_stop_asking(struct flow *flow)
+{
+	asking_free(take_ptr(flow->asking));
 }
 
 void flow_go_on(struct flow *flow)
@@ -225,7 +301,7 @@ void flow_read(struct flow *flow)
 		}
 		take(flow, room, (size_t)n);
 		/* A short read emptied the socket; what came since is reported again. */
-		if ((size_t)n < len || (size_t)n >= budget)
+		if ((size_t)n < len || (size_t)n >= budget || waits(flow))
 			break;
 		budget -= (size_t)n;
 	}
@@ -304,7 +380,7 @@ void flow_flush(struct flow *flow, bool only_released)
 		return;
 	if (flow->full)
 		flow_update_reading(flow);
-	if (flow->ended && flow->sent == flow->received && !flow->sink->shut) {
+	if (flow->ended && flow->sent == flow->received && !waits(flow) && !flow->sink->shut) {
 		endpoint_shut(flow->sink);
 		stream_check_complete(stream);
 	}

@@ -12,6 +12,8 @@
  *      flow is ended for being read slowly.
  *  F5. What a flow holds, and what judging it takes, is charged to the daemon and
  *      to the watch, and of the daemon's total no watch gets more than its share.
+ *  F7. What waits for verdicts before it can be judged stays in the hold, and nothing more is
+ *      read meanwhile.
  *  F6. A refusal (daemon/refusing.h) takes the place of all that was not released.
  *      Its bytes are no bytes of the flow: no counter but its own has them.
  *
@@ -31,6 +33,9 @@
 struct stream;
 struct pipeline;
 struct ahead;
+struct asking;
+struct pipeline_work;
+struct verdict;
 
 /* What the timeouts look at; moved on at each tick, never on the path of a byte. */
 struct flow_clocks {
@@ -46,6 +51,7 @@ struct flow {
 	enum session_track track;
 	struct endpoint *source, *sink;
 	struct pipeline *pipeline; /* NULL: relayed, nothing is judged */
+	struct asking *asking;	   /* NULL: no interceptor is asked */
 	struct ahead *ahead;	   /* NULL: nothing is written before it is released */
 	struct hold hold;	   /* bytes sent..received */
 	uint64_t received, released, sent;
@@ -53,6 +59,7 @@ struct flow {
 	uint32_t slot;			/* 0: none */
 	uint16_t generation;
 	bool full;  /* reading rests */
+	bool over;  /* the pipeline was told of the end */
 	bool ended; /* the source ended; where the pipeline did not agree it settled the stream */
 	uint64_t judging; /* bytes of memory of the pipeline that count as held */
 	uint64_t charged; /* to the daemon and to the watch */
@@ -78,6 +85,11 @@ void flow_read(struct flow *flow);
  * has moved since it was recorded last.
  */
 void flow_record_watermark(struct flow *flow, uint64_t number, const struct session_state *state);
+/* An interceptor answered, or did not: as pipeline_verdict(). */
+void flow_judged(struct flow *flow, const struct pipeline_work *work, enum session_result failure,
+		 const struct verdict *verdict);
+/* The stream has settled: nobody is asked any more, and no answer is waited for. */
+void flow_stop_asking(struct flow *flow);
 /* Judging has ended, and the stream has not: all that came leaves. */
 void flow_go_on(struct flow *flow);
 /* The sink may take something; nothing beyond the release offset where only_released. */

@@ -96,4 +96,7 @@
 /* Rounds of looking for sockets that live processes held before their cgroup was watched. */
 #define LIMIT_DESTROY_ROUNDS 10u
 
+/* Questions to interceptors that are out at once, of all tasks. */
+#define LIMIT_QUESTIONS 512u
+
 #endif

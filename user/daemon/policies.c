@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/interceptor.h"
 #include "daemon/limits.h"
 #include "daemon/policy_rules.h"
 #include "kern/kern.h"
@@ -32,6 +33,9 @@ void loaded_policy_unref(struct loaded_policy *loaded)
 		free(loaded->tasks[track]);
 		free(loaded->names[track]);
 		free(loaded->watchers[track]);
+		for (size_t i = 0; i < loaded->interceptor_count[track]; i++)
+			interceptor_free(loaded->interceptors[track][i]);
+		free(loaded->interceptors[track]);
 	}
 	free(loaded->output_names);
 	for (size_t i = 0; loaded->denied && i < loaded->policy->task_count; i++)
@@ -55,7 +59,11 @@ void policies_done(struct policies *policies)
 
 static struct pipeline_task pipeline_task_of(const struct policy_task *task)
 {
-	return (struct pipeline_task){.name = task->name, .matcher = policy_task_matcher(task)};
+	return (struct pipeline_task){
+		.name = task->name,
+		.matcher = policy_task_matcher(task),
+		.spans = task->interceptor ? &task->interceptor->spans : NULL,
+	};
 }
 
 static int fill_gating(struct loaded_policy *loaded, enum session_track track)
@@ -121,7 +129,28 @@ static int fill_denied(struct loaded_policy *loaded)
 	return loaded->denied ? 0 : -ENOMEM;
 }
 
-static int fill_tasks(struct loaded_policy *loaded)
+/* One of each track: what is asked of one waits for none of the other's. */
+static int fill_interceptors(struct loaded_policy *loaded, struct interceptors *interceptors,
+			     enum session_track track)
+{
+	const struct policy *policy = loaded->policy;
+	size_t count = policy->track_task_count[track], *filled = &loaded->interceptor_count[track];
+	struct interceptor **list = calloc(count + 1, sizeof(struct interceptor *));
+	int r = list ? 0 : -ENOMEM;
+
+	loaded->interceptors[track] = list;
+	for (size_t i = 0; !r && i < count; i++) {
+		const struct policy_task *task = &policy->tasks[policy->track_tasks[track][i]];
+
+		if (!task->interceptor)
+			continue;
+		r = interceptor_new(interceptors, task->interceptor, &list[*filled]);
+		*filled += !r;
+	}
+	return r;
+}
+
+static int fill_tasks(struct loaded_policy *loaded, struct interceptors *interceptors)
 {
 	int r = fill_denied(loaded);
 
@@ -129,6 +158,8 @@ static int fill_tasks(struct loaded_policy *loaded)
 		r = fill_gating(loaded, (enum session_track)track);
 		if (!r)
 			r = fill_watchers(loaded, (enum session_track)track);
+		if (!r)
+			r = fill_interceptors(loaded, interceptors, (enum session_track)track);
 	}
 	return r ? r : fill_output(loaded);
 }
@@ -184,7 +215,8 @@ static int new_loaded(struct policies *policies, const char *text, size_t len,
 	loaded->text_len = len;
 	LIST_INSERT_HEAD(&policies->list, loaded, entry);
 	loaded->text = malloc(len + 1);
-	if (!loaded->text || make_digest(text, len, loaded->digest) || fill_tasks(loaded)) {
+	if (!loaded->text || make_digest(text, len, loaded->digest) ||
+	    fill_tasks(loaded, policies->interceptors)) {
 		loaded_policy_unref(loaded);
 		return -ENOMEM;
 	}

@@ -25,6 +25,8 @@
 #include "core/sha256.h"
 #include "sluice/abi.h"
 
+struct interceptor;
+struct interceptors;
 struct kern;
 
 #define POLICIES_REST_NS (60ull * 1000000000ull)
@@ -45,13 +47,17 @@ struct loaded_policy {
 	struct pipeline_task *watchers[_SESSION_TRACK_MAX];
 	size_t watcher_count[_SESSION_TRACK_MAX];
 	const char **output_names; /* as many as the policy has tasks of output */
-	char **denied;		   /* "denied:NAME" of each of policy->tasks */
+	/* Of those that gate, in their order: who asks. */
+	struct interceptor **interceptors[_SESSION_TRACK_MAX];
+	size_t interceptor_count[_SESSION_TRACK_MAX];
+	char **denied; /* "denied:NAME" of each of policy->tasks */
 };
 LIST_HEAD(loaded_policies, loaded_policy);
 
 struct policies {
 	struct kern *kern;
-	bool initial_netns; /* writing ahead is possible at all */
+	struct interceptors *interceptors; /* NULL: none can be asked yet */
+	bool initial_netns;		   /* writing ahead is possible at all */
 	struct loaded_policies list;
 	uint32_t last; /* number given last */
 	bool taken[SLUICE_POLICIES];

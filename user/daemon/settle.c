@@ -163,6 +163,8 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	/* A session that its pipeline ended keeps that end. */
 	if (stream->exchanges)
 		exchanges_fail(stream->exchanges, error);
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		flow_stop_asking(&stream->flows[track]);
 	count_stream(&daemon->stats, stream);
 	if (stream->watch) {
 		count_stream(&stream->watch->stats, stream);

@@ -11,6 +11,7 @@
 #include "core/resume_table.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/interceptor.h"
 #include "daemon/limits.h"
 #include "daemon/run.h"
 #include "daemon/selftest.h"
@@ -35,6 +36,9 @@ static int load_default_policy(struct daemon *daemon, char *error, size_t error_
 	int r;
 
 	policies_init(&daemon->policies, NULL, netns_is_initial());
+	r = interceptors_new(daemon, &daemon->policies.interceptors);
+	if (r)
+		return failed(r, error, error_len, "cannot make room for interceptors");
 	if (!path)
 		return 0;
 	r = fs_read_file(path, LIMIT_POLICY_TEXT, &text, &len);
@@ -69,6 +73,8 @@ static void set_limits(struct daemon *daemon)
 
 static int open_loop(struct daemon *daemon, char *error, size_t error_len)
 {
+	int r;
+
 	daemon->base = event_base_new();
 	if (!daemon->base) {
 		(void)snprintf(error, error_len, "cannot make an event loop");
@@ -80,6 +86,9 @@ static int open_loop(struct daemon *daemon, char *error, size_t error_len)
 		(void)snprintf(error, error_len, "cannot make an event loop: out of memory");
 		return -ENOMEM;
 	}
+	r = interceptors_start(daemon->policies.interceptors);
+	if (r)
+		return failed(r, error, error_len, "cannot make transfers to interceptors");
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/ahead.h"
+#include "daemon/asking.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/findings.h"
@@ -151,6 +152,7 @@ static int new_pipeline(struct stream *stream, struct flow *flow, struct session
 		.on_finding = findings_take,
 		.context = flow,
 	};
+	int r;
 
 	if (config.task_count)
 		config.session = session;
@@ -160,7 +162,8 @@ static int new_pipeline(struct stream *stream, struct flow *flow, struct session
 			return -ENOMEM;
 		config.on_unit = on_unit;
 	}
-	return pipeline_new(&config, &flow->pipeline);
+	r = asking_new(flow, &flow->asking);
+	return r ? r : pipeline_new(&config, &flow->pipeline);
 }
 
 static void on_session_begin(void *context, uint64_t number, const struct session *session)

@@ -63,6 +63,7 @@ struct stream {
 	struct endpoint agent, peer;
 	struct flow flows[_SESSION_TRACK_MAX];
 	struct sluice_origin origin;
+	uint64_t asked; /* of interceptors, of all its sessions */
 	uint64_t opened_ns, deadline_ns, closing_ns;
 	enum stream_state state;
 	enum stream_end end;

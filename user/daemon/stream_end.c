@@ -55,6 +55,15 @@ static void give_up_judging(struct stream *stream, enum fault fault)
 		flow_go_on(&stream->flows[track]);
 }
 
+/* What the receiver is told: the verdict's own reason, where it gave one. */
+static const char *refused_reason(const struct flow *flow, enum fault fault)
+{
+	const struct pipeline_denial *denial = flow ? pipeline_denial(flow->pipeline) : NULL;
+
+	return denial && denial->reason && *denial->reason ? denial->reason
+							   : reason_of_fault(fault);
+}
+
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 {
 	const char *task = NULL, *reason;
@@ -69,7 +78,7 @@ void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 	if (fault == FAULT_OUTPUT_DENIED)
 		flow = &stream->flows[SESSION_RESPONSE];
 	refusing_find(stream, flow, fault);
-	if (fault == FAULT_BLOCKED || fault == FAULT_OUTPUT_DENIED) {
+	if (fault == FAULT_BLOCKED || fault == FAULT_REWRITTEN || fault == FAULT_OUTPUT_DENIED) {
 		reason = denied_reason(stream, flow, fault, &task);
 		settle_stream(stream, STREAM_DENIED, reason, SESSION_FRAMING_FAULT, flow);
 	} else {
@@ -78,7 +87,7 @@ void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 							  : SESSION_FRAMING_FAULT,
 			      flow);
 	}
-	refusing_begin(stream, reason_of_fault(fault), task);
+	refusing_begin(stream, refused_reason(flow, fault), task);
 	drain(stream);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The boot clock: it goes on while the machine sleeps, and no one sets it. */
+/* The boot clock goes on while the machine sleeps, and no one sets it; the other tells the time. */
 #ifndef SLUICE_SYS_CLOCK_H
 #define SLUICE_SYS_CLOCK_H
 
@@ -15,6 +15,15 @@ static inline uint64_t clock_boot_ns(void)
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
 	return (uint64_t)now.tv_sec * CLOCK_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Since 1970, UTC. */
+static inline uint64_t clock_real_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / CLOCK_NS_PER_MS;
 }
 
 #endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of interceptors share. For daemon/interceptor*.c alone. */
+#ifndef SLUICE_DAEMON_INTERCEPTOR_INTERNAL_H
+#define SLUICE_DAEMON_INTERCEPTOR_INTERNAL_H
+
+#include <curl/curl.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/macros.h"
+#include "daemon/interceptor.h"
+#include "daemon/limits.h"
+
+struct interceptors {
+	struct daemon *daemon;
+	CURLM *multi;
+	struct curl_slist *headers;
+	struct event timer, wake;
+	TAILQ_HEAD(, interceptor) list; /* whose turn is next, first */
+	uint32_t in_flight;
+	/* Sockets of connections that are kept, and of no question. */
+	struct pollfd idle[2 * LIMIT_QUESTIONS];
+	nfds_t idle_count;
+};
+
+struct interceptor {
+	TAILQ_ENTRY(interceptor) entry;
+	struct interceptors *interceptors;
+	const struct policy_interceptor *config; /* borrowed */
+	TAILQ_HEAD(, asker) turns;
+	LIST_HEAD(, question) lost; /* could not go out, and nobody was told */
+	struct interceptor_stats stats;
+};
+
+struct question {
+	TAILQ_ENTRY(question) entry; /* of its asker: waiting, or out */
+	struct asker *asker;
+	interceptor_answered answered;
+	void *context;
+	uint64_t since_ns; /* that it was asked */
+	bool waits;	   /* it had to */
+	bool is_lost;
+	LIST_ENTRY(question) lost;
+	struct agent_buffer body;
+	CURL *easy;	 /* NULL: it is not out */
+	uint8_t *answer; /* VERDICT_SIZE_MAX bytes, once there is a first */
+	size_t answer_len, head_len;
+};
+
+/* -ENOMEM, -EIO: libcurl refuses. */
+int transfer_begin(struct question *question) must_check;
+void transfer_end(struct question *question);
+/* A socket has no question any more; it has one again, or is closed. */
+void idle_add(struct interceptors *interceptors, int fd);
+void idle_remove(struct interceptors *interceptors, int fd);
+/*
+ * What nobody asked for is no answer to the next question: the connections on which there is
+ * something are ended, so that none of them is used again.
+ */
+void idle_sweep(struct interceptors *interceptors);
+
+/* Looks soon, from the loop, for what waits, and for what failed. */
+void transfer_wake(struct interceptors *interceptors);
+
+/* Tells who asked, and frees it. With SESSION_OK its answer is read. */
+void question_settle(struct question *question, enum session_result failure);
+
+/* Lets what waits go out, where there is room. */
+void interceptors_step(struct interceptors *interceptors);
+
+#endif

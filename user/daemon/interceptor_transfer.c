@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions on their way: libcurl in the loop. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/interceptor_internal.h"
+#include "daemon/limits.h"
+#include "kern/kern.h"
+
+/* N3. The addresses are of the policy, which the operator wrote. */
+static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	const struct interceptors *interceptors = context;
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			address->protocol);
+
+	(void)purpose;
+	if (fd < 0)
+		return CURL_SOCKET_BAD;
+	if (address->family != AF_UNIX && kern_mark_exempt(interceptors->daemon->kern, fd)) {
+		(void)close(fd);
+		return CURL_SOCKET_BAD;
+	}
+	return fd;
+}
+
+static int on_close(void *context, curl_socket_t fd)
+{
+	idle_remove(context, fd);
+	return close(fd);
+}
+
+/* The connection is chosen, and the question about to go out on it. */
+static int on_ready(void *context, char *peer, char *local, int peer_port, int local_port)
+{
+	(void)peer;
+	(void)local;
+	(void)peer_port;
+	(void)local_port;
+	idle_sweep(context);
+	return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct question *question = context;
+	size_t len = size * count;
+
+	if (len > VERDICT_SIZE_MAX - question->answer_len)
+		return CURL_WRITEFUNC_ERROR;
+	if (!question->answer)
+		question->answer = malloc(VERDICT_SIZE_MAX);
+	if (!question->answer)
+		return CURL_WRITEFUNC_ERROR;
+	memcpy(question->answer + question->answer_len, bytes, len);
+	question->answer_len += len;
+	return len;
+}
+
+static size_t on_head(char *bytes, size_t size, size_t count, void *context)
+{
+	struct question *question = context;
+	size_t len = size * count;
+
+	(void)bytes;
+	if (len > VERDICT_SIZE_MAX - question->head_len)
+		return CURL_WRITEFUNC_ERROR;
+	question->head_len += len;
+	return len;
+}
+
+static CURLcode set_address(CURL *easy, const struct policy_interceptor *config)
+{
+	CURLcode r = curl_easy_setopt(easy, CURLOPT_URL, config->http_url);
+
+	if (!r && config->socket_path)
+		r = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, config->socket_path);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)config->timeout_ms);
+	return r;
+}
+
+static CURLcode set_manners(CURL *easy, struct interceptors *interceptors)
+{
+	CURLcode r = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, interceptors->headers);
+	return r;
+}
+
+static CURLcode set_sockets(CURL *easy, struct interceptors *interceptors)
+{
+	CURLcode r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, interceptors);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, interceptors);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_PREREQDATA, interceptors);
+	return r;
+}
+
+static CURLcode set_question(CURL *easy, struct question *question)
+{
+	CURLcode r = curl_easy_setopt(easy, CURLOPT_PRIVATE, question);
+
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_POST, 1L);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				     (curl_off_t)question->body.len);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, question->body.text);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_WRITEDATA, question);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+	if (!r)
+		r = curl_easy_setopt(easy, CURLOPT_HEADERDATA, question);
+	return r;
+}
+
+int transfer_begin(struct question *question)
+{
+	struct interceptor *interceptor = question->asker->interceptor;
+	struct interceptors *interceptors = interceptor->interceptors;
+	CURL *easy = curl_easy_init();
+
+	if (!easy)
+		return -ENOMEM;
+	if (set_address(easy, interceptor->config) || set_manners(easy, interceptors) ||
+	    set_sockets(easy, interceptors) || set_question(easy, question) ||
+	    curl_multi_add_handle(interceptors->multi, easy)) {
+		curl_easy_cleanup(easy);
+		return -EIO;
+	}
+	question->easy = easy;
+	return 0;
+}
+
+void transfer_end(struct question *question)
+{
+	if (!question->easy)
+		return;
+	(void)curl_multi_remove_handle(question->asker->interceptor->interceptors->multi,
+				       question->easy);
+	curl_easy_cleanup(take_ptr(question->easy));
+}
+
+/* What became of a transfer; the status of one that is whole is looked at as well. */
+static enum session_result result_of(const struct question *question, CURLcode code)
+{
+	long status = 0;
+
+	switch (code) {
+	case CURLE_OK:
+		break;
+	case CURLE_OPERATION_TIMEDOUT:
+		return SESSION_INTERCEPTOR_TIMEOUT;
+	case CURLE_WRITE_ERROR:
+		/* Too long for a verdict. */
+		return SESSION_VERDICT_INVALID;
+	default:
+		return SESSION_INTERCEPTOR_FAILED;
+	}
+	if (curl_easy_getinfo(question->easy, CURLINFO_RESPONSE_CODE, &status) || status != 200)
+		return SESSION_INTERCEPTOR_FAILED;
+	return SESSION_OK;
+}
+
+static struct question *find_failed(const struct interceptors *interceptors)
+{
+	struct interceptor *interceptor;
+
+	TAILQ_FOREACH(interceptor, &interceptors->list, entry)
+	{
+		if (!LIST_EMPTY(&interceptor->lost))
+			return LIST_FIRST(&interceptor->lost);
+	}
+	return NULL;
+}
+
+/* Each answer may end streams, and with them other questions: nothing is kept over one. */
+static void take_answers(struct interceptors *interceptors)
+{
+	struct question *question;
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(interceptors->multi, &left))) {
+		if (message->msg != CURLMSG_DONE ||
+		    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &question))
+			continue;
+		question_settle(question, result_of(question, message->data.result));
+	}
+	while ((question = find_failed(interceptors)))
+		question_settle(question, SESSION_INTERCEPTOR_FAILED);
+	interceptors_step(interceptors);
+	stream_reap(interceptors->daemon);
+}
+
+static void act(struct interceptors *interceptors, curl_socket_t fd, int what)
+{
+	int running;
+
+	(void)curl_multi_socket_action(interceptors->multi, fd, what, &running);
+	take_answers(interceptors);
+}
+
+static void on_socket_event(evutil_socket_t fd, short what, void *context)
+{
+	act(context, fd,
+	    (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	act(context, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	take_answers(context);
+}
+
+void transfer_wake(struct interceptors *interceptors)
+{
+	event_active(&interceptors->wake, 0, 0);
+}
+
+/* What libcurl wants to be told of a socket; the event is its, by curl_multi_assign(). */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
+{
+	struct interceptors *interceptors = context;
+	struct event *event = socket_context;
+	short wanted = EV_PERSIST;
+
+	(void)easy;
+	if (event)
+		event_free(event);
+	(void)curl_multi_assign(interceptors->multi, fd, NULL);
+	idle_remove(interceptors, fd);
+	if (what == CURL_POLL_REMOVE) {
+		idle_add(interceptors, fd);
+		return 0;
+	}
+	if (what == CURL_POLL_NONE)
+		return 0;
+	wanted = (short)(wanted | (what & CURL_POLL_IN ? EV_READ : 0) |
+			 (what & CURL_POLL_OUT ? EV_WRITE : 0));
+	event = event_new(interceptors->daemon->base, fd, wanted, on_socket_event, interceptors);
+	if (!event || event_add(event, NULL)) {
+		if (event)
+			event_free(event);
+		return -1;
+	}
+	(void)curl_multi_assign(interceptors->multi, fd, event);
+	return 0;
+}
+
+static int on_timeout(CURLM *multi, long timeout_ms, void *context)
+{
+	struct interceptors *interceptors = context;
+	const struct timeval in = {
+		.tv_sec = timeout_ms / 1000,
+		.tv_usec = timeout_ms % 1000 * 1000,
+	};
+
+	(void)multi;
+	if (timeout_ms < 0)
+		return event_del(&interceptors->timer);
+	return event_add(&interceptors->timer, &in);
+}
+
+static int configure(struct interceptors *interceptors)
+{
+	CURLM *multi = interceptors->multi;
+	CURLMcode r = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+
+	if (!r)
+		r = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, interceptors);
+	if (!r)
+		r = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+	if (!r)
+		r = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, interceptors);
+	if (!r)
+		r = curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+	if (!r)
+		r = curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)LIMIT_QUESTIONS);
+	return r ? -EIO : 0;
+}
+
+static struct curl_slist *make_headers(void)
+{
+	static const char *const lines[] = {"Content-Type: application/json",
+					    "Accept: application/json", "Expect:"};
+	struct curl_slist *headers = NULL, *grown;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		grown = curl_slist_append(headers, lines[i]);
+		if (!grown) {
+			curl_slist_free_all(headers);
+			return NULL;
+		}
+		headers = grown;
+	}
+	return headers;
+}
+
+int interceptors_new(struct daemon *daemon, struct interceptors **ret_interceptors)
+{
+	struct interceptors *interceptors = calloc(1, sizeof(*interceptors));
+
+	if (!interceptors)
+		return -ENOMEM;
+	interceptors->daemon = daemon;
+	TAILQ_INIT(&interceptors->list);
+	*ret_interceptors = interceptors;
+	return 0;
+}
+
+int interceptors_start(struct interceptors *interceptors)
+{
+	struct event_base *base = interceptors->daemon->base;
+
+	(void)evtimer_assign(&interceptors->timer, base, on_timer, interceptors);
+	(void)evtimer_assign(&interceptors->wake, base, on_wake, interceptors);
+	if (curl_global_init(CURL_GLOBAL_NOTHING))
+		return -EIO;
+	interceptors->headers = make_headers();
+	interceptors->multi = curl_multi_init();
+	if (!interceptors->headers || !interceptors->multi)
+		return -ENOMEM;
+	return configure(interceptors);
+}
+
+void interceptors_free(struct interceptors *interceptors)
+{
+	if (!interceptors)
+		return;
+	if (interceptors->multi)
+		(void)curl_multi_cleanup(interceptors->multi);
+	if (event_initialized(&interceptors->timer)) {
+		(void)event_del(&interceptors->timer);
+		(void)event_del(&interceptors->wake);
+	}
+	curl_slist_free_all(interceptors->headers);
+	free(interceptors);
+}
