@@ -77,8 +77,11 @@ static __always_inline bool watch_paces(const struct sluice_watch *watch, __u32 
 	__u64 next, seen;
 
 	if (!used) {
-		next = now + interval_ns;
-		return bpf_map_update_elem(&paces, &key, &next, BPF_NOEXIST) == 0;
+		/* The first of its kind, or another CPU's first that came a moment sooner. */
+		(void)bpf_map_update_elem(&paces, &key, &now, BPF_NOEXIST);
+		used = bpf_map_lookup_elem(&paces, &key);
+		if (!used)
+			return false;
 	}
 	seen = *(volatile __u64 *)used;
 	next = (seen > now ? seen : now) + interval_ns;

@@ -2,6 +2,9 @@
 /* What capture refuses: by rule, for want of a listener, a route, an event or a policy. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -262,6 +265,96 @@ static void test_connects_are_paced(void **state)
 	(void)close(fd);
 }
 
+#define RACE_ROUNDS 4000
+
+/* Two connects of one cgroup, begun at the same moment in each of the rounds. */
+struct race {
+	int fds[2];
+	cpu_set_t allowed;
+	atomic_int begun, done; /* rounds */
+	int refused;		/* of the second's connects */
+};
+
+/* Spins, since a sleeper would come too late; yields at times, for a machine of one processor. */
+static void race_wait(atomic_int *rounds, int round)
+{
+	unsigned int spins = 0;
+
+	while (atomic_load(rounds) < round)
+		if (++spins % 65536 == 0)
+			(void)sched_yield();
+}
+
+/* Keeps the calling thread on the first, or the last, of the processors that it may use. */
+static void race_pin(const cpu_set_t *allowed, bool last)
+{
+	cpu_set_t one;
+	size_t i, chosen = CPU_SETSIZE;
+
+	for (i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, allowed) && (last || chosen == CPU_SETSIZE))
+			chosen = i;
+	CPU_ZERO(&one);
+	CPU_SET(chosen, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *race_second(void *context)
+{
+	struct race *race = context;
+	int round;
+
+	race_pin(&race->allowed, true);
+	for (round = 1; round <= RACE_ROUNDS; round++) {
+		race_wait(&race->begun, round);
+		race->refused += connect_again(race->fds[1]) != 0;
+		atomic_store(&race->done, round);
+	}
+	return NULL;
+}
+
+/* The paces of the watched cgroup, as they are before its first connect. */
+static void forget_paces(struct harness *harness, int paces)
+{
+	struct sluice_refusal_key key = {.cgroup = harness->watch};
+
+	key.kind = SLUICE_COUNT_CAPTURED;
+	(void)bpf_map_delete_elem(paces, &key);
+	key.kind = SLUICE_COUNT_PACED;
+	(void)bpf_map_delete_elem(paces, &key);
+}
+
+/* The first connects of a cgroup are within its pace, also where two processors make them. */
+static void test_first_connects_at_one_moment_are_not_paced(void **state)
+{
+	struct harness *harness = *state;
+	int paces = harness_map(harness, "paces"), refused = 0, round, i;
+	struct race race = {0};
+	pthread_t second;
+
+	for (i = 0; i < 2; i++)
+		race.fds[i] =
+			helper_socket(&harness->agent, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(sched_getaffinity(0, sizeof(race.allowed), &race.allowed), 0);
+	assert_int_equal(pthread_create(&second, NULL, race_second, &race), 0);
+	race_pin(&race.allowed, false);
+	for (round = 1; round <= RACE_ROUNDS; round++) {
+		forget_paces(harness, paces);
+		atomic_store(&race.begun, round);
+		refused += connect_again(race.fds[0]) != 0;
+		race_wait(&race.done, round);
+		(void)kern_events_consume(harness->kern, NULL, NULL);
+	}
+	assert_int_equal(pthread_join(second, NULL), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(race.allowed), &race.allowed), 0);
+	assert_int_equal(refused + race.refused, 0);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_PACED), 0);
+	assert_int_equal(harness_counter(harness, SLUICE_COUNT_CAPTURED), 2 * RACE_ROUNDS);
+	for (i = 0; i < 2; i++)
+		(void)close(race.fds[i]);
+	(void)close(paces);
+}
+
 /* A stream that the daemon could not be told of is none. */
 static void test_connect_is_refused_when_the_ring_is_full(void **state)
 {
@@ -316,6 +409,7 @@ int main(void)
 		REFUSE_TEST(test_on_the_loopback_somebody_has_to_listen),
 		REFUSE_TEST(test_the_listeners_port_cannot_be_bound),
 		REFUSE_TEST(test_connects_are_paced),
+		REFUSE_TEST(test_first_connects_at_one_moment_are_not_paced),
 		REFUSE_TEST(test_connect_is_refused_when_the_ring_is_full),
 		REFUSE_TEST(test_a_watch_without_policy_refuses_everything),
 	};
