@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -82,6 +83,33 @@ static int probe_clone(int argument, int second)
 	return r;
 }
 
+/* An array of the kernel's that this process has in its memory. */
+static int probe_shared_array(int argument, int second)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd cleanup(fd_closep) =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", sizeof(__u32), sizeof(__u64), 1, &opts);
+	void *words;
+
+	(void)argument;
+	(void)second;
+	if (fd < 0)
+		return fd;
+	words = mmap(NULL, sizeof(__u64), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (words == MAP_FAILED)
+		return -errno;
+	(void)munmap(words, sizeof(__u64));
+	return 0;
+}
+
+/* The library that is there, not the one this was built with. */
+static int probe_library(int argument, int second)
+{
+	const int major = (int)libbpf_major_version(), minor = (int)libbpf_minor_version();
+
+	return major > argument || (major == argument && minor >= second) ? 0 : -EOPNOTSUPP;
+}
+
 static int probe_btf(int argument, int second)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -147,6 +175,8 @@ bool kern_probe_unix_hooks(void)
 #define HELPER(p, f) .run = probe_helper, .argument = BPF_PROG_TYPE_##p, .second = BPF_FUNC_##f
 
 static const struct probe probes[] = {
+	{NEEDED("libbpf 1.1", "loading programs, and attaching them"), .run = probe_library,
+	 .argument = 1, .second = 1},
 	{NEEDED("BTF of the kernel", "loading programs on kernels they were not built on"),
 	 .run = probe_btf},
 	{NEEDED("cgroup/connect4", "capture of IPv4"), ADDRESS_HOOK(BPF_CGROUP_INET4_CONNECT)},
@@ -173,6 +203,8 @@ static const struct probe probes[] = {
 	{NEEDED("sockops", "the base of every flow, and the origin of every stream"),
 	 HOOK(SOCK_OPS, BPF_CGROUP_SOCK_OPS)},
 	{NEEDED("ring buffer", "events"), MAP(RINGBUF)},
+	{NEEDED("memory-mapped array", "release offsets: a release is one store"),
+	 .run = probe_shared_array},
 	{NEEDED("cgroup storage", "the policy of a watched cgroup"), MAP(CGROUP_STORAGE)},
 	{NEEDED("socket storage with clone", "marks of accepted sockets from their birth"),
 	 .run = probe_clone},
