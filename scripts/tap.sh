@@ -12,6 +12,12 @@ tap_passed=0
 tap_failed=0
 tap_skipped=0
 tap_work=$(mktemp -d)
+# Programs run beside each other, up to TAP_JOBS; what they said is told in the order they were named.
+tap_jobs=${TAP_JOBS:-1}
+tap_names=()
+tap_limits=()
+tap_pids=()
+tap_told=0
 
 tap_ok() {
 	echo "ok - $1"
@@ -32,6 +38,7 @@ tap_skip() {
 tap_step() {
 	local name=$1 status=0
 	shift
+	tap_wait
 	"$@" >"$tap_work/out" 2>&1 || status=$?
 	if [ "$status" -eq 0 ]; then
 		tap_ok "$name"
@@ -45,10 +52,52 @@ tap_step() {
 
 # tap_program NAME SECONDS COMMAND...: a program that prints TAP of its own.
 tap_program() {
-	local name=$1 limit=$2 status=0 passed failed skipped planned
+	local number=${#tap_names[@]} limit=$2
+	tap_names+=("$1")
+	tap_limits+=("$limit")
 	shift 2
-	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "$limit" "$@" >"$tap_work/out" 2>"$tap_work/err" ||
-		status=$?
+	tap_room
+	(
+		status=0
+		CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 10 "$limit" "$@" >"$tap_work/out.$number" \
+			2>"$tap_work/err.$number" || status=$?
+		echo "$status" >"$tap_work/end.$number"
+	) &
+	tap_pids+=($!)
+	while [ "$tap_told" -le "$number" ] && [ -s "$tap_work/end.$tap_told" ]; do
+		tap_tell
+	done
+}
+
+# Returns when there is room for one more program.
+tap_room() {
+	local pid running
+	while :; do
+		running=()
+		for pid in "${tap_pids[@]:tap_told}"; do
+			! kill -0 "$pid" 2>/dev/null || running+=("$pid")
+		done
+		[ "${#running[@]}" -ge "$tap_jobs" ] || return 0
+		wait -n "${running[@]}" 2>/dev/null || :
+	done
+}
+
+# What comes next, comes alone.
+tap_wait() {
+	while [ "$tap_told" -lt "${#tap_names[@]}" ]; do
+		wait "${tap_pids[tap_told]}" || :
+		tap_tell
+	done
+}
+
+# The lines of the next program in order, and what they count.
+tap_tell() {
+	local number=$tap_told name status passed failed skipped planned limit
+	name=${tap_names[number]} limit=${tap_limits[number]}
+	tap_told=$((tap_told + 1))
+	read -r status <"$tap_work/end.$number" || status=1
+	mv "$tap_work/out.$number" "$tap_work/out"
+	mv "$tap_work/err.$number" "$tap_work/err"
 	if [ "$status" -eq 77 ]; then
 		tap_skip "$name" "$(cat "$tap_work/err" "$tap_work/out" | sed -n '$p')"
 		return
@@ -93,7 +142,9 @@ tap_program() {
 
 # Prints the count, alone on its line, and returns whether all went well.
 tap_summary() {
-	local line="$tap_passed passed, $tap_failed failed"
+	local line
+	tap_wait
+	line="$tap_passed passed, $tap_failed failed"
 	rm -rf "$tap_work"
 	[ "$tap_skipped" -eq 0 ] || line="$line, $tap_skipped skipped"
 	echo "$line"

@@ -37,4 +37,24 @@ expect "a test that cmocka skipped" "1 passed, 0 failed, 1 skipped" 0 \
 expect "groups that plan for themselves" "2 passed, 0 failed" 0 \
 	'echo 1..1; echo ok 1 - a; echo 1..1; echo ok 1 - b'
 
+# Side by side, in order, and what is a step of its own alone.
+count=$((count + 1))
+output=$(TAP_JOBS=3 bash -c '. "$1"
+	for i in 5 4 3 2 1; do
+		tap_program "p$i" 5 bash -c "sleep 0.$i; echo 1..1; echo ok 1 - t; exit 3"
+	done
+	tap_step alone true
+	tap_program last 5 bash -c "echo 1..1; echo ok 1 - t"
+	tap_summary' - "$tap" 2>/dev/null)
+wanted=$(for i in 5 4 3 2 1; do
+	echo "ok - p$i: t"
+	echo "not ok - p$i: exit status 3, though no test failed"
+done; printf '%s\n' 'ok - alone' 'ok - last: t' '7 passed, 5 failed')
+if [ "$(grep -v '^#' <<<"$output")" = "$wanted" ]; then
+	echo "ok $count - programs side by side are told in their order"
+else
+	echo "not ok $count - programs side by side are told in their order"
+	sed 's/^/# /' <<<"$output"
+fi
+
 echo "1..$count"
