@@ -203,6 +203,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE
 # The system call filter of run needs no privileges, and is tried by a process of the test's own.
 $(BUILD)/tests/unit/test_seccomp: $(call san,user/cli/run_seccomp.c)
 $(BUILD)/tests/unit/test_options: $(call san,user/cli/options.c)
+$(BUILD)/tests/unit/test_json_text: $(call san,user/daemon/json_text.c)
 $(BUILD)/tests/unit/test_hold: $(call san,user/daemon/hold.c)
 $(BUILD)/tests/unit/test_guard: $(call san,user/daemon/hold.c user/daemon/partial.c)
 $(BUILD)/tests/unit/test_ahead: $(call san,user/daemon/ahead.c)
@@ -212,6 +213,7 @@ $(BUILD)/tests/unit/test_stats: $(call san,user/daemon/stats.c user/daemon/reaso
 $(BUILD)/tests/unit/test_metrics_accept: $(call san,user/daemon/metrics_accept.c)
 $(BUILD)/tests/unit/test_metrics_text: $(call san,user/daemon/metrics_text.c user/daemon/histogram.c)
 $(BUILD)/tests/unit/test_metrics_age: $(call san,user/daemon/age.c)
+$(BUILD)/tests/unit/test_web_host: $(call san,user/daemon/web_host.c)
 $(BUILD)/tests/unit/test_audit_record: $(call san,user/daemon/audit_record.c)
 $(BUILD)/tests/unit/test_audit_file: $(call san,user/daemon/audit_file.c)
 $(BUILD)/tests/unit/test_audit_quota: $(call san,user/daemon/audit_quota.c)
