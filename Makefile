@@ -203,6 +203,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE
 # The system call filter of run needs no privileges, and is tried by a process of the test's own.
 $(BUILD)/tests/unit/test_seccomp: $(call san,user/cli/run_seccomp.c)
 $(BUILD)/tests/unit/test_options: $(call san,user/cli/options.c)
+$(BUILD)/tests/unit/test_screen: $(call san,user/cli/screen.c user/cli/style.c user/cli/terminal.c)
+$(BUILD)/tests/unit/test_cgroup_find: $(call san,user/cli/cgroup_find.c)
 $(BUILD)/tests/unit/test_json_text: $(call san,user/daemon/json_text.c)
 $(BUILD)/tests/unit/test_hold: $(call san,user/daemon/hold.c)
 $(BUILD)/tests/unit/test_guard: $(call san,user/daemon/hold.c user/daemon/partial.c)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/style.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool style_wanted(enum color color)
+{
+	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (color != COLOR_AUTO)
+		return color == COLOR_ALWAYS;
+	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && *terminal &&
+	       strcmp(terminal, "dumb") != 0;
+}
+
+const char *style_code(bool colors, enum style style)
+{
+	static const char *const codes[] = {
+		[STYLE_PLAIN] = "\x1b[0m", [STYLE_STRONG] = "\x1b[1m", [STYLE_FAINT] = "\x1b[2m",
+		[STYLE_GOOD] = "\x1b[32m", [STYLE_WARN] = "\x1b[33m",  [STYLE_BAD] = "\x1b[31m",
+	};
+
+	return colors ? codes[style] : "";
+}
+
+void style_make_safe(char *text)
+{
+	unsigned char *at;
+
+	for (at = (unsigned char *)text; *at; at++) {
+		/* U+0080 to U+009F: some terminals take them for escapes. */
+		if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) {
+			at[0] = at[1] = '?';
+			at++;
+		} else if (*at < 0x20 || *at == 0x7f) {
+			*at = '?';
+		}
+	}
+}
