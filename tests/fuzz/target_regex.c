@@ -76,12 +76,13 @@ static void spell_group(struct spelling *s, unsigned int depth, const char *open
 
 static void spell_item(struct spelling *s, unsigned int depth)
 {
-	static const char *const runes[] = {"a",	"b",	"c",	"A",   ".",
-					    "\xc3\xa9", "[ab]", "[^a]", "\\w", "\\d",
-					    "\\s",	"\n",	" ",	"\\S", "[a-c ]"};
-	static const char *const anchors[] = {"^",     "$",	"\\b",	   "\\B",    "\\A",
-					      "\\z",   "(?i)",	"(?m)",	   "(?<=a)", "(?<!ab)",
-					      "(?=b)", "(?!c)", "(?<=^|b)"};
+	static const char *const runes[] = {
+		"a",	  "b",	 "c",	"A",	   ".",		"\xc3\xa9", "[ab]",
+		"[^a]",	  "\\w", "\\d", "\\s",	   "\n",	" ",	    "\\S",
+		"[a-c ]", "\\N", "\\R", "(?:\\R)", "\\N{U+61}", "[\\c]]",   "\r"};
+	static const char *const anchors[] = {
+		"^",	   "$",	    "\\b",   "\\B",	 "\\A",	 "\\z", "(?i)",	  "(?m)", "(?<=a)",
+		"(?<!ab)", "(?=b)", "(?!c)", "(?<=^|b)", "(?#)", "\\E", "\\Q\\E", "(?m)^"};
 	static const char *const groups[] = {"(?:", "(", "(?>", "(?=", "(?!"};
 	static const char *const times[] = {"?", "{2}", "{1,3}", "{0,2}?", "+", "*", "+?", "{2}+"};
 	uint8_t byte = next(s);
@@ -185,9 +186,9 @@ static int search(const char *pattern, const uint8_t *text, size_t len, uint64_t
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	PCRE2_SIZE offset, *found = data ? pcre2_get_ovector_pointer(data) : NULL;
 	int code, r;
-	pcre2_code *compiled =
-		pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-			      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY, &code, &offset, NULL);
+	pcre2_code *compiled = pcre2_compile(
+		(PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+		PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX, &code, &offset, NULL);
 
 	fuzz_check(compiled && data);
 	r = pcre2_match(compiled, text, len, 0, PCRE2_NOTEMPTY, data, NULL);

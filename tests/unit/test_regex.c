@@ -37,6 +37,9 @@ static const char *const tricky[] = {
 	"^ab",
 	"\\Aab|bb",
 	"(?m)^ab",
+	"(?m)b\n^a",
+	"(?m)b\n(?!^a)[ab]",
+	"(?m)a\n^",
 	"ab$",
 	"(?m)ab$",
 	"ab\\z",
@@ -64,6 +67,11 @@ static const char *const tricky[] = {
 	"ж[aж]",
 	".ж.",
 	"a\\Rb",
+	"a(?:\\R){1,2}(?<=\n)",
+	"a(?#no)?b(?#no){1,3}c",
+	"a\\E?b\\Q\\E{1,3}c",
+	"\\N{2}c\\N{U+61}",
+	"[\\c]]?a",
 	"\\x61\\x{62}",
 	"(?s)a.b",
 	"a.b",
@@ -125,7 +133,8 @@ static struct reference reference_new(const char *pattern, unsigned int window)
 	int error;
 
 	reference.code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-				       PCRE2_UTF | PCRE2_DOLLAR_ENDONLY, &error, &offset, NULL);
+				       PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX,
+				       &error, &offset, NULL);
 	assert_non_null(reference.code);
 	reference.data = pcre2_match_data_create(1, NULL);
 	assert_non_null(reference.data);
@@ -222,6 +231,20 @@ static void expect(const struct reference *references, size_t count, const struc
 	}
 }
 
+/* However a search of parts of the text puts it, this is what one of the whole finds. */
+static void check_whole(const struct reference *reference, const struct text *text,
+			const struct expected *expected)
+{
+	unsigned int start, end;
+	int r = reference_match(reference, text, text->runes, true, &start, &end);
+
+	assert_int_equal(expected->matched, r >= 0);
+	if (r < 0)
+		return;
+	assert_int_equal(expected->match.start, start);
+	assert_int_equal(expected->match.end, end);
+}
+
 /* Feeds text in pieces of 1 to `most` runes, each answer compared. */
 static void feed(const struct regex *regex, const struct text *text,
 		 const struct expected *expected, unsigned int most, unsigned int *seed)
@@ -277,6 +300,8 @@ static void compare(const char *const *patterns, size_t count, const struct rege
 
 		random_text(&text, n % 2 ? 3 : ARRAY_SIZE(alphabet), seed);
 		expect(references, count, &text, &expected);
+		if (count == 1 && !options->max_runes)
+			check_whole(references, &text, &expected);
 		feed(regex, &text, &expected, 1, seed);
 		feed(regex, &text, &expected, 6, seed);
 		feed(regex, &text, &expected, TEXT_RUNES, seed);

@@ -130,13 +130,16 @@ static const struct builtin_rule rules[] = {
 	{
 		/* https://docs.gitlab.com/security/tokens/#token-prefixes */
 		.name = "gitlab",
-		.pattern = "(?<![0-9A-Za-z])gl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct)-[0-"
-			   "9A-Za-z_-]{20}",
+		.pattern =
+			"(?<![0-9A-Za-z])gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|soat|ffct)-[0-"
+			"9A-Za-z_-]{20}",
 		.good = {"glpat-"
 			 "0123456789abcdefABCD",
 			 "glptt-"
 			 "0123456789abcdefABCDEF0123456789abcdefAB",
 			 "glrt-"
+			 "0123456789abcdefABCD",
+			 "glrtr-"
 			 "0123456789abcdefABCD"},
 		.bad = {"glpat-"
 			"0123456789abcdefABC",

@@ -10,7 +10,9 @@
 #include "core/regex_internal.h"
 #include "core/regex_syntax.h"
 
-#define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY)
+/* PCRE2_ALT_CIRCUMFLEX: what (?m)^ says of a place depends on no text behind it. */
+#define COMPILE_OPTIONS \
+	(PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX)
 /* Of the interpreter, in KiB, and its nesting. */
 #define HEAP_LIMIT  4096u
 #define DEPTH_LIMIT 1000u

@@ -6,13 +6,14 @@
  * terms.h.
  *
  * What a pattern means on a stream: what one pcre2_match() over the whole text finds
- * first, in UTF mode, with PCRE2_NOTEMPTY and PCRE2_DOLLAR_ENDONLY: the match with the
- * earliest start. The text is that of the channel between its beginning, where ^ and \A
- * match, and its end, where $ and \z do. \d, \s, \w and \b know ASCII alone, letters of
- * other scripts are not of \w; (?i) folds all of Unicode; "." is any rune but a line
- * feed. A pattern is decided at the first rune after which no text that could follow
- * changes what it finds: for "ab", with its b; for "ab$" and "ab\b", one rune later or at
- * the end; for "a{2,4}" with the rune after the a's, or with the fourth a.
+ * first, in UTF mode, with PCRE2_NOTEMPTY, PCRE2_DOLLAR_ENDONLY and PCRE2_ALT_CIRCUMFLEX:
+ * the match with the earliest start. The text is that of the channel between its
+ * beginning, where ^ and \A match, and its end, where $ and \z do; (?m)^ matches behind
+ * every line feed. \d, \s, \w and \b know ASCII alone, letters of other scripts are not
+ * of \w; (?i) folds all of Unicode; "." is any rune but a line feed. A pattern is decided
+ * at the first rune after which no text that could follow changes what it finds: for
+ * "ab", with its b; for "ab$" and "ab\b", one rune later or at the end; for "a{2,4}" with
+ * the rune after the a's, or with the fourth a.
  *
  * A window of max_runes bounds a pattern whose matches have no bound of their own, or a
  * longer one: what from some start is not decided within max_runes runes is no match

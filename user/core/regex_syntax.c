@@ -10,6 +10,8 @@
 #include "core/regex_node.h"
 #include "core/utf8.h"
 
+#define UNSUPPORTED_GROUP "a group or flag that is not supported on a stream"
+
 struct reader {
 	const char *pattern;
 	size_t at;
@@ -78,19 +80,48 @@ static int read_escape_anchor(struct reader *reader, char kind, struct regex_nod
 	return refuse(reader, reader->at - 2, "an escape that is not supported on a stream");
 }
 
+/* Comments, and the ends of quotes: a quantifier behind them is of what stands before. */
+static void skip_nothings(struct reader *reader)
+{
+	for (;;) {
+		if (starts(reader, "(?#")) {
+			reader->at += strcspn(reader->pattern + reader->at, ")");
+			reader->at += reader->pattern[reader->at] == ')';
+		} else if (starts(reader, "\\Q\\E")) {
+			reader->at += 4;
+		} else if (starts(reader, "\\E")) {
+			reader->at += 2;
+		} else {
+			return;
+		}
+	}
+}
+
+/* Behind \R. Of a counted one PCRE2's interpreter forgets that an LF may follow a final CR. */
+static int read_line_end(struct reader *reader, struct regex_node *node)
+{
+	size_t begin = reader->at - 2;
+
+	regex_node_any(node, 1, 2);
+	skip_nothings(reader);
+	if (reader->pattern[reader->at] && strchr("?*+{", reader->pattern[reader->at]))
+		return refuse(reader, begin, "a quantifier of \\R: write (?:\\R)");
+	return 0;
+}
+
 /* A letter or digit behind a backslash. */
 static int read_escape_letter(struct reader *reader, char kind, struct regex_node *node)
 {
 	regex_node_any(node, 1, 1);
 	if (strchr("dDwWsShHvVNtnrfea", kind)) {
-		if (kind == 'N' && reader->pattern[reader->at] == '{')
+		/* \N{U+hh} is a rune by its number; \N{2} is two of any but a line feed. */
+		if (kind == 'N' && starts(reader, "{U"))
 			skip_braces(reader);
 		return 0;
 	}
 	switch (kind) {
 	case 'R':
-		regex_node_any(node, 1, 2);
-		return 0;
+		return read_line_end(reader, node);
 	case 'p':
 	case 'P':
 		if (reader->pattern[reader->at] == '{')
@@ -152,7 +183,11 @@ static int skip_member(struct reader *reader)
 	}
 	if (starts(reader, "\\Q") || starts(reader, "\\E"))
 		return refuse(reader, reader->at, "\\Q or \\E in a class");
-	reader->at += reader->pattern[reader->at] == '\\';
+	/* What follows \c is a part of it, be it the bracket that would close. */
+	if (starts(reader, "\\c"))
+		reader->at += 2;
+	else
+		reader->at += reader->pattern[reader->at] == '\\';
 	take_rune(reader);
 	return 0;
 }
@@ -213,8 +248,7 @@ static int read_flags(struct reader *reader, bool *caseless, bool *ret_group)
 		case 's':
 			break;
 		default:
-			return refuse(reader, begin - 2,
-				      "a group or flag that is not supported on a stream");
+			return refuse(reader, begin - 2, UNSUPPORTED_GROUP);
 		}
 	}
 	*ret_group = reader->pattern[reader->at++] == ':';
@@ -249,12 +283,8 @@ static int read_group(struct reader *reader, bool *caseless, struct regex_node *
 		return read_look(reader, 1, *caseless, node);
 	if (starts(reader, "<=") || starts(reader, "<!"))
 		return read_look(reader, 2, *caseless, node);
-	if (starts(reader, "#")) {
-		reader->at += strcspn(reader->pattern + reader->at, ")");
-		reader->at += reader->pattern[reader->at] == ')';
-		regex_node_empty(node);
-		return 0;
-	}
+	if (starts(reader, "<*"))
+		return refuse(reader, begin, UNSUPPORTED_GROUP);
 	if (starts(reader, "P<") || starts(reader, "<") || starts(reader, "'")) {
 		bool quoted = starts(reader, "'");
 
@@ -300,6 +330,7 @@ static bool read_counts(struct reader *reader, uint32_t *ret_min, uint32_t *ret_
 
 static bool read_quantifier(struct reader *reader, uint32_t *ret_min, uint32_t *ret_max)
 {
+	skip_nothings(reader);
 	*ret_min = 0;
 	*ret_max = REGEX_UNBOUNDED;
 	switch (reader->pattern[reader->at]) {
@@ -349,6 +380,18 @@ static void read_quoted(struct reader *reader, bool caseless, struct regex_node 
 	reader->at += starts(reader, "\\E") ? 2 : 0;
 }
 
+/* At a brace that PCRE2 10.42 takes for itself: {,3} and { 1, 3 } are counts from 10.43 on. */
+static int read_brace(struct reader *reader, struct regex_node *node)
+{
+	const char *inner = reader->pattern + reader->at + 1;
+	size_t len = strspn(inner, " \t,0123456789");
+
+	if (inner[len] == '}' && strcspn(inner, "0123456789") < len)
+		return refuse(reader, reader->at, "a brace that may begin a count: write \\{");
+	regex_node_literal(node, take_rune(reader), false);
+	return 0;
+}
+
 /* Not at the end of a branch: one item, before its quantifier. */
 static int read_item(struct reader *reader, bool *caseless, struct regex_node *node)
 {
@@ -359,6 +402,8 @@ static int read_item(struct reader *reader, bool *caseless, struct regex_node *n
 		return read_class(reader, *caseless, node);
 	case '(':
 		return read_group(reader, caseless, node);
+	case '{':
+		return read_brace(reader, node);
 	case '.':
 		reader->at++;
 		regex_node_any(node, 1, 1);
@@ -382,12 +427,11 @@ static int read_branch(struct reader *reader, bool *caseless, struct regex_node 
 	int r = 0;
 
 	regex_node_empty(ret_node);
+	skip_nothings(reader);
 	while (!strchr("|)", reader->pattern[reader->at])) {
 		regex_node_empty(&item);
 		if (starts(reader, "\\Q"))
 			read_quoted(reader, *caseless, ret_node, &item);
-		else if (starts(reader, "\\E"))
-			reader->at += 2;
 		else
 			r = read_item(reader, caseless, &item);
 		if (r < 0)
