@@ -38,8 +38,6 @@ struct run {
 	bool failed;	/* out of memory */
 };
 
-static const struct ctk_gated nothing = {.scope = CTK_NOTHING};
-
 static void run_done(struct run *run)
 {
 	(void)session_free(run->host.session);
@@ -106,9 +104,9 @@ static void release(struct run *run)
 	}
 }
 
-static bool emit(struct run *run, const char *point, json_t *context)
+static bool emit(struct run *run, enum agent_point point, json_t *members)
 {
-	return ctk_emit(&run->host, point, context, &nothing);
+	return ctk_emit_point(&run->host, point, members);
 }
 
 static bool emit_reply(struct run *run, const json_t *content, const json_t *calls,
@@ -120,15 +118,18 @@ static bool emit_reply(struct run *run, const json_t *content, const json_t *cal
 		.start = run->reply,
 		.end = run->response.runes,
 	};
-	json_t *response = json_pack("{s:O, s:O, s:O}", "content", content, "tool_calls", calls,
-				     "finish_reason", finish);
-	json_t *context = json_pack("{s:{s:s}, s:O, s:o}", "model", "id", "ctk", "response",
-				    response, "target", response);
+	char *list = json_dumps(calls, JSON_COMPACT);
+	const struct agent_context about = {
+		.point = AGENT_POST_MODEL_CALL,
+		.finish_reason = json_string_value(finish),
+		.tool_calls = list,
+	};
+	bool permitted = ctk_emit(&run->host, about, content, &gated);
 
-	if (!ctk_emit(&run->host, "post_model_call", context, &gated))
-		return false;
-	release(run);
-	return true;
+	free(list);
+	if (permitted)
+		release(run);
+	return permitted;
 }
 
 /* The prefix of the reply that has come. */
@@ -142,7 +143,7 @@ static bool take_segment(struct run *run, const json_t *respond, size_t from, bo
 {
 	cleanup(driver_json_freep) json_t *prefix = prefix_of(run, from);
 	cleanup(driver_json_freep) json_t *none = json_array();
-	cleanup(driver_json_freep) json_t *going_on = json_string("incremental");
+	cleanup(driver_json_freep) json_t *going_on = json_string(AGENT_FINISH_INCREMENTAL);
 
 	return emit_reply(run, prefix, last ? json_object_get(respond, "tool_calls") : none,
 			  last ? json_object_get(respond, "finish_reason") : going_on);
@@ -168,7 +169,7 @@ static bool take_stream(struct run *run, const json_t *respond)
 		return true;
 	/* What nobody evaluated is the end of it, however little that is (12.1, item 3). */
 	session_fail(run->host.session, SESSION_FRAMING_FAULT);
-	ctk_deny(&run->host, "post_model_call");
+	ctk_deny(&run->host, AGENT_POST_MODEL_CALL);
 	return false;
 }
 
@@ -214,12 +215,13 @@ static void call_tool(struct run *run, const json_t *call)
 	const json_t *value = json_object_get(clause, "return");
 	bool error = !clause || json_is_true(json_object_get(clause, "is_error"));
 
-	if (!emit(run, "pre_tool_call", json_pack("{s:O, s:O}", "tool_call", call, "target", args)))
+	if (!emit(run, AGENT_PRE_TOOL_CALL,
+		  json_pack("{s:O, s:O}", "tool_call", call, "target", args)))
 		return;
 	json_array_append_new(
 		run->invocations,
 		json_pack("{s:O, s:O}", "name", json_object_get(call, "name"), "args", args));
-	if (emit(run, "post_tool_call",
+	if (emit(run, AGENT_POST_TOOL_CALL,
 		 json_pack("{s:O, s:{s:O?, s:b}, s:O?}", "tool_call", call, "tool_result", "value",
 			   value, "is_error", error, "target", value)))
 		json_array_append_new(run->messages,
@@ -232,7 +234,7 @@ static bool call_model(struct run *run, const json_t *respond, bool *ret_more)
 	const json_t *calls = json_object_get(respond, "tool_calls");
 	cleanup(driver_json_freep) json_t *messages = json_copy(run->messages);
 
-	if (!emit(run, "pre_model_call",
+	if (!emit(run, AGENT_PRE_MODEL_CALL,
 		  json_pack("{s:{s:s}, s:O, s:O}", "model", "id", "ctk", "messages", messages,
 			    "target", messages)))
 		return false;
@@ -251,13 +253,16 @@ static bool take_input(struct run *run)
 {
 	json_t *input = json_object_get(run->scenario, "input");
 	struct ctk_gated gated = {.scope = CTK_SPAN, .track = SESSION_REQUEST};
+	const struct agent_context about = {
+		.point = AGENT_INPUT,
+		.role = json_string_value(json_object_get(input, "role")),
+	};
 	uint64_t watermark;
 
 	if (!observe_content(run, SESSION_REQUEST, json_object_get(input, "content")))
 		return false;
 	gated.end = run->request.runes;
-	if (!ctk_emit(&run->host, "input", json_pack("{s:O, s:O}", "input", input, "target", input),
-		      &gated))
+	if (!ctk_emit(&run->host, about, json_object_get(input, "content"), &gated))
 		return false;
 	(void)session_advance(run->host.session, SESSION_REQUEST, &watermark);
 	json_array_append(run->messages, input);
@@ -268,11 +273,10 @@ static bool take_input(struct run *run)
 static bool give_output(struct run *run, const json_t *content)
 {
 	const struct ctk_gated gated = {.scope = CTK_OUTPUT};
-	cleanup(driver_json_freep) json_t *output = json_pack("{s:O}", "content", content);
+	const struct agent_context about = {.point = AGENT_OUTPUT};
 
 	(void)session_end_of_payloads(run->host.session);
-	return ctk_emit(&run->host, "output",
-			json_pack("{s:O, s:O}", "output", output, "target", output), &gated) &&
+	return ctk_emit(&run->host, about, content, &gated) &&
 	       session_finish(run->host.session) == SESSION_OK;
 }
 
@@ -310,8 +314,7 @@ static bool run_scenario(struct run *run, json_t **ret_final)
 	json_t *content = NULL;
 	bool more = true;
 
-	if (!emit(run, "agent_startup",
-		  json_pack("{s:O, s:O}", "agent_init", init, "target", init)))
+	if (!emit(run, AGENT_STARTUP, json_pack("{s:O, s:O}", "agent_init", init, "target", init)))
 		return false;
 	if (!open_session(run) || !take_input(run))
 		return false;
@@ -375,7 +378,7 @@ static json_t *report(const json_t *vector, struct run *run)
 	cleanup(driver_json_freep) json_t *summary =
 		json_pack("{s:s}", "reason", done ? "completed" : "error");
 
-	(void)emit(run, "agent_shutdown",
+	(void)emit(run, AGENT_SHUTDOWN,
 		   json_pack("{s:O, s:O}", "summary", summary, "target", summary));
 	if (run->failed)
 		return NULL;

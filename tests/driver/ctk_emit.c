@@ -12,11 +12,12 @@
 #define MESSAGE_MAX 256u
 
 #define TARGET_FORBIDDEN "host_error:transform_target_forbidden"
+#define CONTEXT_INVALID	 "host_error:context_invalid"
 
 /* One emission on its way to a verdict. */
 struct emission {
 	struct ctk_host *host;
-	const char *point;
+	enum agent_point point;
 	const struct ctk_gated *gated;
 	json_t *context;
 	json_t *verdict;  /* the combined one, as a record has it */
@@ -50,12 +51,12 @@ static const json_t *look_up(const json_t *at, const char *path)
 	return at;
 }
 
-static bool rule_fits(const json_t *rule, const char *point, const json_t *context)
+static bool rule_fits(const json_t *rule, enum agent_point point, const json_t *context)
 {
 	json_t *match = json_object_get(rule, "match"), *want;
 	const char *at = json_string_value(json_object_get(rule, "at")), *path;
 
-	if (!at || strcmp(at, point) != 0)
+	if (!at || strcmp(at, agent_point_name(point)) != 0)
 		return false;
 	json_object_foreach(match, path,
 			    want) if (!json_equal(look_up(context, path), want)) return false;
@@ -63,7 +64,7 @@ static bool rule_fits(const json_t *rule, const char *point, const json_t *conte
 }
 
 /* What an interceptor returns: the first rule that fits says it. NULL: it raises. */
-static json_t *intercept(const json_t *script, const char *point, const json_t *context)
+static json_t *intercept(const json_t *script, enum agent_point point, const json_t *context)
 {
 	const json_t *rule = NULL, *returned;
 	const char *fault;
@@ -157,9 +158,9 @@ static void fail(struct emission *e, enum session_result error, int by)
 	decide_deny(e, session_reason(&state), by);
 }
 
-static bool is_life_cycle(const char *point)
+static bool is_life_cycle(enum agent_point point)
 {
-	return strcmp(point, "agent_startup") == 0 || strcmp(point, "agent_shutdown") == 0;
+	return point == AGENT_STARTUP || point == AGENT_SHUTDOWN;
 }
 
 /* Tells the session of a verdict. Does the accounting bear it? */
@@ -232,11 +233,12 @@ static void record(struct emission *e)
 	json_array_append_new(
 		host->records,
 		json_pack("{s:s, s:s, s:O, s:n, s:n, s:n, s:s, s:I, s:o, s:o, s:b, s:I}",
-			  "interception_point", e->point, "mode", "enforce", "verdict", e->verdict,
-			  "input_identity", "enforced_identity", "identity_provider", "session_id",
-			  "ctk", "sequence", host->sequence++, "decided_by", decided_by,
-			  "composition", composition, "fold_truncated", e->asked < host->count,
-			  "interceptors_registered", (json_int_t)host->count));
+			  "interception_point", agent_point_name(e->point), "mode", "enforce",
+			  "verdict", e->verdict, "input_identity", "enforced_identity",
+			  "identity_provider", "session_id", "ctk", "sequence", host->sequence++,
+			  "decided_by", decided_by, "composition", composition, "fold_truncated",
+			  e->asked < host->count, "interceptors_registered",
+			  (json_int_t)host->count));
 }
 
 /* A context as vectors write it: the members of its objects by dotted names. */
@@ -259,51 +261,101 @@ static json_t *flatten(const json_t *context)
 	return flat;
 }
 
-/* The members that every context has (4.1), but for the time, which nothing here has. */
-static void add_envelope(const struct emission *e)
+/* As an interceptor of the daemon gets it; nothing here has the time. */
+static json_t *build(const struct ctk_host *host, struct agent_context about)
 {
-	cleanup(driver_json_freep) json_t *envelope =
-		json_pack("{s:s, s:s, s:I, s:{s:s, s:s}, s:{s:s}}", "spec", "agent-hooks/0.1",
-			  "interception_point", e->point, "sequence", e->host->sequence, "agent",
-			  "id", "ctk", "framework", "sluice", "session", "id", "ctk");
+	cleanup(agent_buffer_done) struct agent_buffer buffer = {0};
 
-	json_object_update_missing(e->context, envelope);
+	about.agent = about.session = about.model = "ctk";
+	about.sequence = (uint64_t)host->sequence;
+	if (agent_context_write(&about, &buffer))
+		return NULL;
+	return json_loadb(buffer.text, buffer.len, 0, NULL);
 }
 
-bool ctk_emit(struct ctk_host *host, const char *point, json_t *context,
-	      const struct ctk_gated *gated)
+static void dispatch(struct emission *e)
+{
+	struct ctk_host *host = e->host;
+
+	if (!e->context) {
+		decide_deny(e, CONTEXT_INVALID, -1);
+		return;
+	}
+	if (!host->count) {
+		decide_deny(e, "host_error:no_interceptor", -1);
+		return;
+	}
+	json_array_append_new(host->interceptions, json_pack("{s:s, s:o}", "interception_point",
+							     agent_point_name(e->point), "context",
+							     flatten(e->context)));
+	for (size_t i = 0; i < host->count; i++)
+		if (!ask(e, (int)i))
+			break;
+}
+
+static bool emit(struct ctk_host *host, const struct agent_context *about,
+		 const struct ctk_gated *gated)
 {
 	struct emission e = {
 		.host = host,
-		.point = point,
+		.point = about->point,
 		.gated = gated,
-		.context = context,
+		.context = build(host, *about),
 		.warnings = json_array(),
 		.decided_by = -1,
 	};
 	const char *decision;
 	bool permitted;
 
-	add_envelope(&e);
-	if (host->count)
-		json_array_append_new(host->interceptions,
-				      json_pack("{s:s, s:o}", "interception_point", point,
-						"context", flatten(context)));
-	else
-		decide_deny(&e, "host_error:no_interceptor", -1);
-	for (size_t i = 0; i < host->count; i++)
-		if (!ask(&e, (int)i))
-			break;
+	dispatch(&e);
 	record(&e);
 	decision = json_string_value(json_object_get(e.verdict, "decision"));
 	permitted = decision && strcmp(decision, "allow") == 0;
 	json_decref(e.verdict);
 	json_decref(e.warnings);
-	json_decref(context);
+	json_decref(e.context);
 	return permitted;
 }
 
-void ctk_deny(struct ctk_host *host, const char *point)
+bool ctk_emit(struct ctk_host *host, struct agent_context about, const json_t *content,
+	      const struct ctk_gated *gated)
+{
+	char *json = NULL;
+	bool permitted;
+
+	if (json_is_string(content)) {
+		about.content = (const uint8_t *)json_string_value(content);
+		about.content_len = json_string_length(content);
+	} else if (content && !json_is_null(content)) {
+		json = json_dumps(content, JSON_COMPACT | JSON_ENCODE_ANY);
+		about.content = (const uint8_t *)json;
+		about.content_len = json ? strlen(json) : 0;
+		about.content_json = true;
+	}
+	permitted = emit(host, &about, gated);
+	free(json);
+	return permitted;
+}
+
+bool ctk_emit_point(struct ctk_host *host, enum agent_point point, json_t *members)
+{
+	static const struct ctk_gated nothing = {.scope = CTK_NOTHING};
+	struct agent_context about = {.point = point};
+	char *json = json_dumps(members, JSON_COMPACT);
+	bool permitted;
+
+	/* Without its braces. */
+	if (json) {
+		json[strlen(json) - 1] = '\0';
+		about.members = json + 1;
+	}
+	permitted = emit(host, &about, &nothing);
+	free(json);
+	json_decref(members);
+	return permitted;
+}
+
+void ctk_deny(struct ctk_host *host, enum agent_point point)
 {
 	struct emission e = {.host = host, .point = point, .asked = host->count};
 	struct session_state state;

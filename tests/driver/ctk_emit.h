@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/agent_context.h"
 #include "core/session.h"
 
 struct ctk_host {
@@ -36,13 +37,16 @@ struct ctk_gated {
 };
 
 /*
- * Emits a point with what its context has besides the envelope; takes the context. Is what
- * it stands before permitted?
+ * Emits a point that has a target of its own (core/agent_context.h): what `about` has of it, with
+ * that content, and in the envelope of the host. Is what it stands before permitted?
  */
-bool ctk_emit(struct ctk_host *host, const char *point, json_t *context,
+bool ctk_emit(struct ctk_host *host, struct agent_context about, const json_t *content,
 	      const struct ctk_gated *gated);
 
+/* Emits another one, with the members that its context has; takes them. It gates no text. */
+bool ctk_emit_point(struct ctk_host *host, enum agent_point point, json_t *members);
+
 /* Records a deny that the host itself makes, with the reason its session failed for. */
-void ctk_deny(struct ctk_host *host, const char *point);
+void ctk_deny(struct ctk_host *host, enum agent_point point);
 
 #endif

@@ -226,7 +226,7 @@ def add_torn(seeds):
     lines = b''.join(b'{"t":"%s"}\n' % letter.encode() for letter in letters)
     deltas = b''.join(b'data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n' %
                       letter.encode() for letter in letters)
-    for terms in (0x11, 0x44, 0x88, 0x99):
+    for terms in (0x11, 0x44, 0x88, 0x99, 0xdd, 0xee, 0xff):
         for kind, extract, data in (
                 ('NDJSON', 'PATH', lines), ('SSE', 'OPENAI_CHAT', deltas),
                 ('HTTP1', 'AUTO', REQUEST + RESPONSES +

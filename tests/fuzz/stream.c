@@ -271,14 +271,35 @@ static void feed(struct fuzz_flow *flow, const uint8_t *data, size_t len)
 	uint8_t *copy = fuzz_copy(data, len);
 	enum fault fault;
 
-	fuzz_memory_enter();
-	fault = pipeline_feed(flow->pipeline, copy, len);
-	fuzz_memory_leave();
+	for (size_t at = 0, used; at < len; at += used) {
+		fuzz_memory_enter();
+		used = 0;
+		fault = pipeline_take(flow->pipeline, copy + at, len - at, &used);
+		fuzz_memory_leave();
+		flow->fed += fault ? len - at : used;
+		note_fault(flow, fault);
+		if (fault)
+			break;
+		check_flow(flow);
+		fuzz_check(used || pipeline_waits(flow->pipeline));
+		fault = fuzz_stream_serve(flow, false);
+		note_fault(flow, fault);
+		if (fault)
+			break;
+	}
 	free(copy);
-	flow->fed += len;
-	note_fault(flow, fault);
 	check_flow(flow);
 	check_memory(flow->stream);
+}
+
+/* Whatever a flow waits for comes. */
+static void settle_flow(struct fuzz_flow *flow)
+{
+	if (flow->stream->fault)
+		return;
+	note_fault(flow, fuzz_stream_serve(flow, true));
+	fuzz_check(flow->stream->fault || !pipeline_waits(flow->pipeline));
+	check_flow(flow);
 }
 
 static void end_flow(struct fuzz_flow *flow)
@@ -293,6 +314,7 @@ static void end_flow(struct fuzz_flow *flow)
 	fuzz_memory_leave();
 	note_fault(flow, fault);
 	check_flow(flow);
+	settle_flow(flow);
 }
 
 /* A fault stays, and so does what was released. */
@@ -300,9 +322,10 @@ static void check_stuck(struct fuzz_flow *flow)
 {
 	static const uint8_t more[] = "\r\n\r\n0\r\n\r\n{}\n\n";
 	struct fuzz_flow_point before = look(flow), after;
+	size_t used;
 
 	fuzz_memory_enter();
-	fuzz_check(pipeline_feed(flow->pipeline, more, sizeof(more)) == before.fault);
+	fuzz_check(pipeline_take(flow->pipeline, more, sizeof(more), &used) == before.fault);
 	fuzz_check(pipeline_end(flow->pipeline) == before.fault);
 	(void)pipeline_advance(flow->pipeline);
 	fuzz_memory_leave();
@@ -335,6 +358,7 @@ static void run_segment(struct fuzz_stream *stream, const struct fuzz_segment *s
 		size = MIN(size, segment->len - at);
 		feed(flow, data + at, size);
 	}
+	settle_flow(flow);
 	if (segment->end)
 		end_flow(flow);
 	take_point(stream);

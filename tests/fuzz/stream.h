@@ -15,6 +15,8 @@
  *  - a refusal can be written where the mark says so;
  *  - no more memory is held than the pipelines say, and that is bounded by the bytes;
  *  - a stream that ended without a fault has released everything;
+ *  - nothing is released that a task is still asked about, but at the level deferred, and
+ *    what is not taken waits for an answer that is to come;
  *  - every session settles.
  *
  * Units: bytes of a flow.
@@ -70,6 +72,14 @@ struct fuzz_point {
 
 struct fuzz_stream;
 
+/* What a task was asked elsewhere, and whether it will deny it. */
+struct fuzz_asked {
+	struct pipeline_work work;
+	bool denies;
+};
+
+#define FUZZ_ASKED_MAX 8u
+
 struct fuzz_flow {
 	struct fuzz_stream *stream;
 	enum session_track track;
@@ -81,6 +91,10 @@ struct fuzz_flow {
 	uint64_t runes;
 	const char *task; /* that denied, and the rule; NULL: none did */
 	uint32_t rule;
+	struct fuzz_asked asked[FUZZ_ASKED_MAX]; /* not answered yet */
+	size_t asked_count;
+	uint64_t round, before; /* whose spans they are, and the runes released when it was asked */
+	uint32_t answers;	/* given so far: the input's cuts say in which order */
 };
 
 struct fuzz_stream {
@@ -126,6 +140,9 @@ void fuzz_stream_check_same(const struct fuzz_stream *a, const struct fuzz_strea
 void fuzz_stream_check_leaks(const struct fuzz_stream *stream);
 /* Fails where a refusal behind the released bytes cannot be read by who reads those. */
 void fuzz_stream_check_refusal(const struct fuzz_stream *stream);
+
+/* For stream.c: asks what there is, and answers; all of it, or so that something may come. */
+enum fault fuzz_stream_serve(struct fuzz_flow *flow, bool all);
 
 /* For stream.c and stream_refusal.c: the pipelines of a setup, and their end. */
 bool fuzz_stream_open(struct fuzz_stream *stream, unsigned int text);

@@ -52,6 +52,9 @@ static void set_up(const struct fuzz_input *input, struct fuzz_setup *ret_setup)
 			  fuzz_terms_get(input->options[2] >> 4)},
 		.input = input,
 	};
+	/* How many units wait for answers is up to who answers. */
+	if (fuzz_terms_ask(ret_setup->terms[0]) || fuzz_terms_ask(ret_setup->terms[1]))
+		ret_setup->max_pending = 1024;
 	/* Tasks want text, and text an extractor. */
 	if (ret_setup->extract.kind == EXTRACT_NONE)
 		ret_setup->extract.kind = EXTRACT_RAW;
@@ -78,6 +81,7 @@ void fuzz_pipeline(const uint8_t *bytes, size_t len)
 	fuzz_check(fuzz_stream_run(&cut, &setup, FUZZ_CUT, text));
 	fuzz_stream_check_same(&whole, &cut);
 	fuzz_stream_check_leaks(&whole);
+	fuzz_stream_check_leaks(&cut);
 	fuzz_stream_check_refusal(&whole);
 	fuzz_stream_done(&whole);
 	fuzz_stream_done(&cut);

@@ -52,6 +52,18 @@ static void on_end(void *context, uint64_t number, const struct session *session
 	asking->ended[asking->ended_count++] = state->end;
 }
 
+static void on_finding(void *context, const struct pipeline_finding *finding)
+{
+	struct asking *asking = context;
+	size_t i = asking->found_count++;
+
+	assert_true(i < FOUND_MAX);
+	asking->found[i] = *finding;
+	if (finding->verdict)
+		(void)snprintf(asking->found_reason[i], sizeof(asking->found_reason[i]), "%s",
+			       finding->verdict->reason);
+}
+
 struct pipeline_config asking_configure(const struct asking_config *config, struct asking *asking)
 {
 	return (struct pipeline_config){
@@ -64,7 +76,11 @@ struct pipeline_config asking_configure(const struct asking_config *config, stru
 		.session = asking->session,
 		.exchanges = asking->exchanges,
 		.tasks = &asking->task,
-		.task_count = 1,
+		.task_count = !config->warns && !config->output,
+		.watchers = &asking->task,
+		.watcher_count = config->warns || config->output,
+		.on_finding = on_finding,
+		.context = asking,
 	};
 }
 
@@ -91,15 +107,22 @@ void asking_begin(const struct asking_config *config, const void *data, size_t l
 	struct pipeline_config pipeline;
 
 	*asking = (struct asking){
-		.task = {.name = "judge", .spans = config->spans},
+		.task = {.name = "judge", .spans = config->spans, .output = config->output},
 		.data = data,
 		.len = len,
 	};
 	exchanges.session.tasks[track] = names;
-	exchanges.session.task_count[track] = 1;
+	exchanges.session.task_count[track] = !config->warns && !config->output;
+	if (config->output) {
+		/* What mediates is a task of the other track, which has no text here. */
+		exchanges.session.tasks[SESSION_REQUEST] = names;
+		exchanges.session.task_count[SESSION_REQUEST] = 1;
+		exchanges.session.output_tasks = names;
+		exchanges.session.output_count = 1;
+	}
 	if (config->framing.kind == FRAMING_HTTP1)
 		assert_int_equal(exchanges_new(&exchanges, &asking->exchanges), 0);
-	else
+	else if (!config->warns)
 		assert_int_equal(session_new(&exchanges.session, &asking->session), SESSION_OK);
 	if (config->websocket)
 		offer_websocket(asking->exchanges);
@@ -127,9 +150,16 @@ static void ask(struct asking *asking)
 		assert_true(asking->count <= ASKED_MAX && work.item.len <= WINDOW_MAX);
 		assert_ptr_equal(work.task, &asking->task);
 		asked->work = work;
-		memcpy(asked->text, work.item.text, work.item.len);
+		if (work.item.text)
+			memcpy(asked->text, work.item.text, work.item.len);
 		asked->text[work.item.len] = '\0';
-		(void)snprintf(asked->channel, sizeof(asked->channel), "%s", work.item.channel);
+		(void)snprintf(asked->channel, sizeof(asked->channel), "%s",
+			       work.item.channel ?: "");
+		if (work.finish_reason) {
+			(void)snprintf(asked->finish, sizeof(asked->finish), "%s",
+				       work.finish_reason);
+			asked->work.finish_reason = asked->finish;
+		}
 		asking->open++;
 	}
 }

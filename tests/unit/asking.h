@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/channel.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
 
@@ -17,10 +18,11 @@
 #define ASKED_MAX  512u
 #define WINDOW_MAX 256u
 #define ENDED_MAX  8u
+#define FOUND_MAX  8u
 
 struct asked {
 	struct pipeline_work work;
-	char text[WINDOW_MAX + 1], channel[16];
+	char text[WINDOW_MAX + 1], channel[16], finish[CHANNEL_FINISH_MAX + 1];
 	bool answered;
 };
 
@@ -32,7 +34,10 @@ struct asking {
 	struct pipeline *pipeline;
 	const uint8_t *data;
 	size_t len, taken;
-	bool over; /* the end was told of */
+	bool over;				  /* the end was told of */
+	struct pipeline_finding found[FOUND_MAX]; /* without what they borrow */
+	char found_reason[FOUND_MAX][VERDICT_REASON_MAX + 1];
+	size_t found_count;
 	struct asked asked[ASKED_MAX];
 	size_t count, open;
 	enum session_end ended[ENDED_MAX];
@@ -49,6 +54,7 @@ struct asking_config {
 	bool request;
 	uint64_t max_pending_units; /* 0: 1024 */
 	bool websocket;		    /* responses, to one request that offers it */
+	bool warns, output;	    /* the task is a watcher, and gates nothing */
 };
 
 /* Spans of 4 runes in windows of 7; spans that end with their unit. */

@@ -195,7 +195,6 @@ static void what_cannot_be_said_is_refused(void **state)
 		{offsetof(struct agent_context, session), false},
 		{offsetof(struct agent_context, model), true},
 		{offsetof(struct agent_context, finish_reason), true},
-		{offsetof(struct agent_context, task), true},
 		{offsetof(struct agent_context, channel), true},
 	};
 	static const char *const bad[] = {NULL, "\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", ""};
@@ -215,6 +214,41 @@ static void what_cannot_be_said_is_refused(void **state)
 		context.content_len = bad[i] ? strlen(bad[i]) : 0;
 		refused(&context, -EINVAL);
 	}
+}
+
+/* What is JSON stands as it is, in the target as in the member, and other points have theirs. */
+static void json_stands_as_it_is(void **state)
+{
+	struct agent_context context = of_point(AGENT_POST_MODEL_CALL);
+
+	(void)state;
+	context.task = NULL;
+	context.finish_reason = "tool_calls";
+	context.content = (const uint8_t *)"{\"a\":1}";
+	context.content_len = 7;
+	context.content_json = true;
+	context.tool_calls = "[{\"id\":\"1\"}]";
+#define CALLS \
+	"{\"content\":{\"a\":1},\"tool_calls\":[{\"id\":\"1\"}],\"finish_reason\":\"tool_calls\"}"
+	written_as(&context, HEAD("post_model_call") ",\"model\":{\"id\":\"m\"},\"response\":" CALLS
+						     ",\"target\":" CALLS "}");
+	context.point = AGENT_INPUT;
+	context.role = "external";
+#define FOREIGN "{\"content\":{\"a\":1},\"role\":\"external\"}"
+	written_as(&context, HEAD("input") ",\"input\":" FOREIGN ",\"target\":" FOREIGN "}");
+	context.role = "\xff";
+	refused(&context, -EINVAL);
+
+	context = (struct agent_context){.point = AGENT_SHUTDOWN, .agent = "policy"};
+	context.session = "42.1";
+	context.time_ms = of_point(AGENT_INPUT).time_ms;
+	context.sequence = 7;
+	refused(&context, -EINVAL);
+	context.members = "\"target\":null";
+	written_as(&context, HEAD("agent_shutdown") ",\"target\":null}");
+	context.task = "\xff";
+	context.channel = "content";
+	refused(&context, -EINVAL);
 }
 
 static void what_only_one_point_says_is_not_asked_of_others(void **state)
@@ -351,6 +385,7 @@ int main(void)
 		cmocka_unit_test(strings_are_escaped),
 		cmocka_unit_test(no_string_leaves_its_quotes),
 		cmocka_unit_test(what_cannot_be_said_is_refused),
+		cmocka_unit_test(json_stands_as_it_is),
 		cmocka_unit_test(what_only_one_point_says_is_not_asked_of_others),
 		cmocka_unit_test(numbers_have_their_limits),
 		cmocka_unit_test(times_are_those_of_the_calendar),

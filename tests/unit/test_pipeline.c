@@ -436,7 +436,7 @@ static void an_idle_pipeline_is_small(void **state)
 	(void)state;
 	make_parts(&parts);
 	assert_int_equal(feed(&parts, "{\"id\":1,\"t\":[\"b\",\"c\"]}\n"), FAULT_NONE);
-	assert_in_range(pipeline_memory(parts.pipeline), sizeof(void *), 3584);
+	assert_in_range(pipeline_memory(parts.pipeline), sizeof(void *), 3840);
 	free_parts(&parts);
 }
 

@@ -131,11 +131,6 @@ static void mistakes_are_named(void **state)
 		{UNUSED URL ", terms: [a]}\n", -EINVAL, 3, 56, "unknown key 'terms'"},
 		{V "tasks:\n  t: {kind: terms, terms: [a], url: x}\n", -EINVAL, 3, 32,
 		 "unknown key 'url'"},
-		{BOUND URL ", warn_only: true}\n", -EOPNOTSUPP, 2, 20, "enforce nothing"},
-		{BOUND URL "}\nmode: observe\n", -EOPNOTSUPP, 2, 20, "enforce nothing"},
-		{V "request: {tasks: [u]}\noutput: {tasks: [t]}\ntasks:\n"
-		   "  u: {kind: terms, terms: [a]}\n  t: {kind: interceptor, " URL "}\n",
-		 -EOPNOTSUPP, 3, 18, "'output'"},
 	};
 	struct policy *policy = NULL;
 	struct policy_error error;
@@ -148,6 +143,60 @@ static void mistakes_are_named(void **state)
 		    !strstr(error.message, cases[i].words))
 			fail_msg("%s: %u:%u: %s", cases[i].text, error.line, error.column,
 				 error.message);
+	}
+}
+
+/* Bound to what it may watch, and to what judges the response. */
+static void what_enforces_nothing_watches(void **state)
+{
+	static const char *const warned[] = {
+		BOUND URL ", warn_only: true}\n",
+		BOUND URL "}\nmode: observe\n",
+	};
+	static const char output[] =
+		V "request: {tasks: [u]}\noutput: {tasks: [t]}\ntasks:\n"
+		  "  u: {kind: terms, terms: [a]}\n  t: {kind: interceptor, " URL "}\n";
+	struct policy_error error = {0};
+	struct policy *policy = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(warned); i++) {
+		assert_int_equal(policy_text_load(warned[i], &policy, &error), 0);
+		assert_int_equal(policy->warn[SESSION_REQUEST].count +
+					 policy->warn[SESSION_RESPONSE].count,
+				 1);
+		assert_int_equal(policy->track_task_count[SESSION_REQUEST] +
+					 policy->track_task_count[SESSION_RESPONSE],
+				 0);
+		policy_unref(policy);
+	}
+	assert_int_equal(policy_text_load(output, &policy, &error), 0);
+	assert_int_equal(policy->output.count, 1);
+	policy_unref(policy);
+}
+
+/* Those of the output are of the response as well. */
+static void the_output_counts_with_the_response(void **state)
+{
+	char text[4096];
+	struct policy_error error = {0};
+	struct policy *policy = NULL;
+
+	(void)state;
+	for (unsigned int count = 8; count <= 9; count++) {
+		size_t len = (size_t)snprintf(text, sizeof(text),
+					      V "response: {tasks: [t1, t2, t3, t4]}\n"
+						"output: {tasks: [t5, t6, t7, t8%s]}\ntasks:\n",
+					      count == 9 ? ", t9" : "");
+
+		for (unsigned int i = 1; i <= 9; i++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						"  t%u: {kind: interceptor, " URL "}\n", i);
+		assert_int_equal(policy_text_load(text, &policy, &error), count == 9 ? -EINVAL : 0);
+		if (count == 8)
+			policy_unref(policy);
+		else
+			assert_non_null(strstr(error.message, "at most 8"));
 	}
 }
 
@@ -185,6 +234,8 @@ int main(void)
 		cmocka_unit_test(what_is_said_is_taken),
 		cmocka_unit_test(bounds_count_it),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(what_enforces_nothing_watches),
+		cmocka_unit_test(the_output_counts_with_the_response),
 		cmocka_unit_test(a_track_has_so_many),
 	};
 

@@ -34,7 +34,7 @@ static struct span_channel *begin(struct span_set *set, const char *name)
 {
 	struct span_channel *channel;
 
-	assert_int_equal(span_open(set, name, &channel), 0);
+	assert_int_equal(span_open(set, name, SPAN_TEXT, &channel), 0);
 	return channel;
 }
 
@@ -355,11 +355,13 @@ static void a_rune_that_waits_is_not_cleared(void **state)
 static void what_is_not_sound_is_refused(void **state)
 {
 	static const struct span_config rows[] = {
-		{SPAN_RUNES, {4, 12, 9}, 0, 0}, {SPAN_RUNES, {4, 11, 9}, 1, 0},
-		{SPAN_RUNES, {4, 10, 9}, 1, 0}, {SPAN_RUNES, {0, 12, 9}, 1, 0},
-		{SPAN_RUNES, {4, 12, 0}, 1, 0},
+		{SPAN_RUNES, {4, 12, 9}, 0, 0, false, false},
+		{SPAN_RUNES, {4, 11, 9}, 1, 0, false, false},
+		{SPAN_RUNES, {4, 10, 9}, 1, 0, false, false},
+		{SPAN_RUNES, {0, 12, 9}, 1, 0, false, false},
+		{SPAN_RUNES, {4, 12, 0}, 1, 0, false, false},
 	};
-	struct span_config sound = {SPAN_RUNES, {4, 12, 9}, 1, 77};
+	struct span_config sound = {SPAN_RUNES, {4, 12, 9}, 1, 77, false, false};
 	struct span_set *set = NULL;
 
 	(void)state;

@@ -16,7 +16,7 @@
 /* A text without end needs no more than its windows. */
 static void memory_is_that_of_the_windows(void **state)
 {
-	const struct span_config config = {SPAN_RUNES, {256, 1024, 769}, 4, 0};
+	const struct span_config config = {SPAN_RUNES, {256, 1024, 769}, 4, 0, false, false};
 	struct span_channel *channel;
 	struct span_set *set;
 	struct span_item item;
@@ -26,7 +26,7 @@ static void memory_is_that_of_the_windows(void **state)
 	(void)state;
 	assert_int_equal(span_set_new(&config, &set), 0);
 	empty = span_memory(set);
-	assert_int_equal(span_open(set, "a", &channel), 0);
+	assert_int_equal(span_open(set, "a", SPAN_TEXT, &channel), 0);
 	memset(piece, 'x', sizeof(piece));
 	for (size_t i = 0; i < 20000; i++) {
 		assert_int_equal(span_text(set, channel, piece, sizeof(piece), sizeof(piece)), 0);
@@ -46,7 +46,7 @@ static void memory_is_that_of_the_windows(void **state)
 /* What is lent is the caller's; what waits is counted. */
 static void what_waits_is_counted(void **state)
 {
-	const struct span_config config = {SPAN_RUNES, {1, 1, 1}, 1, 0};
+	const struct span_config config = {SPAN_RUNES, {1, 1, 1}, 1, 0, false, false};
 	struct span_channel *channel;
 	struct span_set *set;
 	size_t empty;
@@ -54,7 +54,7 @@ static void what_waits_is_counted(void **state)
 	(void)state;
 	assert_int_equal(span_set_new(&config, &set), 0);
 	empty = span_memory(set);
-	assert_int_equal(span_open(set, "a", &channel), 0);
+	assert_int_equal(span_open(set, "a", SPAN_TEXT, &channel), 0);
 	assert_int_equal(span_text(set, channel, (const uint8_t *)"0123456789", 10, 10), 0);
 	assert_int_equal(span_waiting(set), 10);
 	assert_true(span_memory(set) >= empty + 10 * sizeof(void *));
@@ -64,13 +64,13 @@ static void what_waits_is_counted(void **state)
 /* 0, or the error that ended it; the frontier is above nothing that was not taken. */
 static int run_through(void)
 {
-	const struct span_config config = {SPAN_SENTENCE, {4, 6, 3}, 8, 0};
+	const struct span_config config = {SPAN_SENTENCE, {4, 6, 3}, 8, 0, false, false};
 	cleanup(span_set_freep) struct span_set *set = NULL;
 	struct span_channel *a, *b;
 	struct span_item item;
 	int err = span_set_new(&config, &set);
 
-	if (err || (err = span_open(set, "a", &a)) || (err = span_open(set, "b", &b)))
+	if (err || (err = span_open(set, "a", SPAN_TEXT, &a)) || (err = span_open(set, "b", SPAN_TEXT, &b)))
 		return err;
 	err = span_prime(set, a, (const uint8_t *)"primed", 6);
 	if (!err)

@@ -198,7 +198,7 @@ static void open_text(struct model *model, struct model_text *text)
 	if (text->closed && text->spanned < text->count)
 		return;
 	memset(text, 0, sizeof(*text));
-	assert_int_equal(span_open(model->set, name, &text->channel), 0);
+	assert_int_equal(span_open(model->set, name, SPAN_TEXT, &text->channel), 0);
 	if (draw(model, 3))
 		return;
 	text->primed = draw(model, 16);
@@ -337,14 +337,14 @@ static void all_runes_are_in_one_span_and_its_window(void **state)
 /* In how many windows, of their last `window` runes, is the term that begins there whole? */
 static unsigned int seen(const char *text, size_t at, size_t term, size_t window)
 {
-	const struct span_config config = {SPAN_RUNES, {4, 12, 9}, 1000, 0};
+	const struct span_config config = {SPAN_RUNES, {4, 12, 9}, 1000, 0, false, false};
 	struct span_set *set;
 	struct span_channel *channel;
 	struct span_item item;
 	unsigned int count = 0;
 
 	assert_int_equal(span_set_new(&config, &set), 0);
-	assert_int_equal(span_open(set, "a", &channel), 0);
+	assert_int_equal(span_open(set, "a", SPAN_TEXT, &channel), 0);
 	assert_int_equal(span_text(set, channel, (const uint8_t *)text, strlen(text), strlen(text)),
 			 0);
 	assert_int_equal(span_close(set, channel), 0);

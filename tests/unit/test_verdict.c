@@ -71,7 +71,11 @@ static void a_good_verdict_is_read(void **state)
 		{"{\"decision\":\"allow\",\"warnings\":[{},{\"reason\":\"a\",\"message\":\"b\","
 		 "\"x\":[{\"reason\":1}]}]}",
 		 false,
-		 {.decision = VERDICT_ALLOW, .warnings = 2}},
+		 {.decision = VERDICT_ALLOW, .warnings = 2, .warned = {"", "a"}}},
+		{"{\"decision\":\"allow\",\"warnings\":[{\"reason\":\"A b\"},{\"reason\":\"c\"},{},"
+		 "{\"reason\":\"d\"},{\"reason\":\"e\"}]}",
+		 false,
+		 {.decision = VERDICT_ALLOW, .warnings = 5, .warned = {"unnamed", "c", "", "d"}}},
 		{"{\"decision\":\"allow\",\"result_labels\":[\"a\",\"\"]}",
 		 false,
 		 {.decision = VERDICT_ALLOW}},
@@ -97,6 +101,7 @@ static void a_good_verdict_is_read(void **state)
 		assert_int_equal(verdict.approval, rows[i].verdict.approval);
 		assert_string_equal(verdict.reason, rows[i].verdict.reason);
 		assert_int_equal(verdict.warnings, rows[i].verdict.warnings);
+		assert_memory_equal(verdict.warned, rows[i].verdict.warned, sizeof(verdict.warned));
 		assert_false(verdict.has_evidence);
 		assert_string_equal(verdict.evidence, "");
 	}

@@ -129,15 +129,26 @@ static void put_time(struct writer *writer, uint64_t time_ms)
 static void put_content(struct writer *writer, const struct agent_context *context)
 {
 	put_text(writer, "{\"content\":");
-	if (context->content)
-		put_string(writer, context->content, context->content_len);
-	else
+	if (!context->content)
 		put_text(writer, "null");
+	else if (context->content_json)
+		put(writer, context->content, context->content_len);
+	else
+		put_string(writer, context->content, context->content_len);
 	if (context->point == AGENT_INPUT)
-		put_text(writer, ",\"role\":\"user\"");
-	if (context->point == AGENT_POST_MODEL_CALL)
-		put_member(writer, ",\"tool_calls\":[],\"finish_reason\":", context->finish_reason);
+		put_member(writer, ",\"role\":", context->role ?: "user");
+	if (context->point == AGENT_POST_MODEL_CALL) {
+		put_text(writer, ",\"tool_calls\":");
+		put_text(writer, context->tool_calls ?: "[]");
+		put_member(writer, ",\"finish_reason\":", context->finish_reason);
+	}
 	put_text(writer, "}");
+}
+
+/* Is its target made here? */
+static bool has_target(const struct agent_context *context)
+{
+	return context->point <= AGENT_OUTPUT;
 }
 
 /* The member that 4.2 requires at the point, and the target, which is its copy. */
@@ -150,7 +161,11 @@ static void put_target(struct writer *writer, const struct agent_context *contex
 	};
 	size_t start, len;
 
-	_Static_assert(ARRAY_SIZE(members) == _AGENT_POINT_MAX, "a point without a target");
+	if (!has_target(context)) {
+		put_text(writer, ",");
+		put_text(writer, context->members);
+		return;
+	}
 	if (context->point == AGENT_POST_MODEL_CALL) {
 		put_member(writer, ",\"model\":{\"id\":", context->model);
 		put_text(writer, "}");
@@ -174,6 +189,17 @@ static void put_span(struct writer *writer, const struct agent_span *span)
 	put_text(writer, span->final ? ",\"final\":true}" : ",\"final\":false}");
 }
 
+static void put_extension(struct writer *writer, const struct agent_context *context)
+{
+	put_text(writer, ",\"extensions\":{\"sluice\":{\"stream\":\"");
+	put_number(writer, context->stream);
+	put_member(writer, "\",\"task\":", context->task);
+	put_member(writer, ",\"channel\":", context->channel);
+	if (context->span)
+		put_span(writer, context->span);
+	put_text(writer, "}}");
+}
+
 static void put_context(struct writer *writer, const struct agent_context *context)
 {
 	put_text(writer, "{\"spec\":\"agent-hooks/0.1\",\"interception_point\":\"");
@@ -186,13 +212,9 @@ static void put_context(struct writer *writer, const struct agent_context *conte
 	put_member(writer, ",\"framework\":\"sluice\"},\"session\":{\"id\":", context->session);
 	put_text(writer, "}");
 	put_target(writer, context);
-	put_text(writer, ",\"extensions\":{\"sluice\":{\"stream\":\"");
-	put_number(writer, context->stream);
-	put_member(writer, "\",\"task\":", context->task);
-	put_member(writer, ",\"channel\":", context->channel);
-	if (context->span)
-		put_span(writer, context->span);
-	put_text(writer, "}}}");
+	if (context->task)
+		put_extension(writer, context);
+	put_text(writer, "}");
 }
 
 static bool is_well_formed(const uint8_t *text, size_t len)
@@ -219,7 +241,12 @@ static bool is_valid(const struct agent_context *context)
 	    (span->start > NUMBER_MAX || span->end > NUMBER_MAX || span->before > NUMBER_MAX))
 		return false;
 	if (!is_string(context->agent) || !*context->agent || !is_string(context->session) ||
-	    !*context->session || !is_string(context->task) || !is_string(context->channel))
+	    !*context->session || (context->task && !is_string(context->task)) ||
+	    (context->task && !is_string(context->channel)))
+		return false;
+	if (!has_target(context))
+		return is_string(context->members);
+	if (context->role && !is_string(context->role))
 		return false;
 	if (model_call && (!is_string(context->model) || !is_string(context->finish_reason)))
 		return false;
@@ -276,6 +303,11 @@ const char *agent_point_name(enum agent_point point)
 		[AGENT_INPUT] = "input",
 		[AGENT_POST_MODEL_CALL] = "post_model_call",
 		[AGENT_OUTPUT] = "output",
+		[AGENT_STARTUP] = "agent_startup",
+		[AGENT_PRE_MODEL_CALL] = "pre_model_call",
+		[AGENT_PRE_TOOL_CALL] = "pre_tool_call",
+		[AGENT_POST_TOOL_CALL] = "post_tool_call",
+		[AGENT_SHUTDOWN] = "agent_shutdown",
 	};
 
 	_Static_assert(ARRAY_SIZE(names) == _AGENT_POINT_MAX, "a point without a name");

@@ -27,14 +27,24 @@
 /* Bytes of a context at most (12.3). */
 #define AGENT_CONTEXT_MAX (5u << 20)
 
-/* Values of finish_reason (12.1): of all emissions but the last; of one that cannot be whole. */
+/*
+ * Values of finish_reason (12.1): of all emissions but the last; of the last where the response
+ * itself does not say; of one that cannot be whole.
+ */
 #define AGENT_FINISH_INCREMENTAL "incremental"
+#define AGENT_FINISH_STOP	 "stop"
 #define AGENT_FINISH_INCOMPLETE	 "stream_incomplete"
 
+/* The first three have a target that is made here. */
 enum agent_point {
-	AGENT_INPUT,	       /* {"content", "role": "user"} */
-	AGENT_POST_MODEL_CALL, /* {"content", "tool_calls": [], "finish_reason"} */
+	AGENT_INPUT,	       /* {"content", "role"} */
+	AGENT_POST_MODEL_CALL, /* {"content", "tool_calls", "finish_reason"} */
 	AGENT_OUTPUT,	       /* {"content"} */
+	AGENT_STARTUP,
+	AGENT_PRE_MODEL_CALL,
+	AGENT_PRE_TOOL_CALL,
+	AGENT_POST_TOOL_CALL,
+	AGENT_SHUTDOWN,
 	_AGENT_POINT_MAX,
 };
 
@@ -51,12 +61,17 @@ struct agent_context {
 	uint64_t sequence;	   /* strictly increasing within the session (4.1) */
 	const char *agent;	   /* agent.id, not empty */
 	const char *session;	   /* session.id, not empty */
+	const char *role;	   /* input; NULL: "user" */
 	const char *model;	   /* post_model_call: model.id */
 	const char *finish_reason; /* post_model_call */
+	const char *tool_calls;	   /* post_model_call: JSON, a list; NULL: an empty one */
 	const uint8_t *content;	   /* NULL: null, with post_model_call alone */
 	size_t content_len;
+	bool content_json; /* it is JSON, and stands as it is */
+	/* Of any other point: JSON of the members that it has, its target among them. */
+	const char *members;
 	uint64_t stream;
-	const char *task, *channel;
+	const char *task, *channel;    /* NULL: there is no extensions.sluice */
 	const struct agent_span *span; /* NULL: the content is the whole */
 };
 
@@ -69,14 +84,14 @@ struct agent_buffer {
 void agent_buffer_done(struct agent_buffer *buffer);
 
 /*
- * Appends the context to the buffer. -EINVAL: a string is missing, empty where it may not be,
+ * Appends the context to the buffer; what is JSON in it is not looked at. -EINVAL: a string is missing, empty where it may not be,
  * or not UTF-8; a number or the time is too large. -E2BIG: over AGENT_CONTEXT_MAX. -ENOMEM.
  * All of them are host_error:context_invalid (11).
  */
 int agent_context_write(const struct agent_context *context,
 			struct agent_buffer *buffer) must_check;
 
-/* "input", "post_model_call", "output"; never NULL. */
+/* As a context has it (3): "input", "post_model_call"; never NULL. */
 const char *agent_point_name(enum agent_point point);
 
 #endif

@@ -26,7 +26,9 @@
  *
  *  H7. A task that evaluates elsewhere gets a joined channel as a text of its own, and all
  *      others of a unit as one text, named "unit": each apart from the next, but for those of
- *      one name that follow each other.
+ *      one name that follow each other. Where it assembles, those of all units are that text,
+ *      up to channel_set_assembled(). A channel that is whole is one span, as far as a window
+ *      goes, up to the end of the unit that completes it.
  *
  *  H6. A joined channel of a resumed track has been shown the end of what was delivered
  *      before. That has no numbers in the track: a match which begins in it is told of as
@@ -51,6 +53,9 @@
 #define CHANNEL_SPANS_MAX 8u
 /* What they are told is the channel of what is not joined. */
 #define CHANNEL_UNIT "unit"
+
+/* Bytes of a reason why a text has ended, at most. */
+#define CHANNEL_FINISH_MAX 32u
 
 struct attempt;
 struct span_channel;
@@ -132,9 +137,13 @@ struct channel_set {
 	struct channel_watcher *watch; /* of those that watch; borrowed */
 	void (*on_found)(void *context, const struct channel_match *match); /* task counts on */
 	void *found_context;
-	/* Of the tasks that gate and evaluate elsewhere; borrowed, and replaced at a restart. */
+	/*
+	 * Of the tasks that evaluate elsewhere, those that gate first; borrowed, and replaced at a
+	 * restart. NULL in place of one: it is told of no more text.
+	 */
 	struct span_set *const *spans;
 	struct span_channel **unit_texts; /* of each, of what is not joined; owned by the caller */
+	const bool *assembles; /* of each: what is not joined is one text over all units */
 	size_t span_count;
 	uint64_t ceiling; /* no rune is numbered at or past it */
 	void (*on_text)(void *context, const char *channel, const uint8_t *text, size_t len);
@@ -144,6 +153,7 @@ struct channel_set {
 	uint64_t track;		 /* number of the next rune */
 	uint64_t floor;		 /* of the first rune that belongs to no complete unit */
 	uint64_t unit_name;	 /* hash of the last text's that is not joined; 0: apart */
+	char finish[CHANNEL_FINISH_MAX + 1]; /* why a text of it has ended; "": it did not say */
 	struct channel *scratch;
 	struct channel *aside;		       /* for whole texts, also amid one in the scratch */
 	struct channel *joined;		       /* list */
@@ -184,8 +194,8 @@ void channel_set_restart(struct channel_set *set, uint64_t track);
 /* Another session: the tasks that watch begin anew. No text is under way. */
 void channel_set_wake(struct channel_set *set);
 
-/* Adds a joined channel; the name is copied. -ENOMEM, also where a matcher fails (H6). */
-int channel_set_join(struct channel_set *set, const char *name,
+/* Adds a joined channel; the name is copied. whole: H4. -ENOMEM, also of a matcher (H6). */
+int channel_set_join(struct channel_set *set, const char *name, bool whole,
 		     struct channel **ret_channel) must_check;
 
 /* The scratch channel, for a text of its own. The name is borrowed until the text ends. */
@@ -234,6 +244,12 @@ enum fault channel_park(struct channel_set *set, struct channel *channel, const 
 
 /* Ends what is parked. The floor rises to the end of the track. */
 enum fault channel_set_unit_end(struct channel_set *set) must_check;
+
+/* What was assembled ends. FAULT_NO_MEMORY. */
+enum fault channel_set_assembled(struct channel_set *set) must_check;
+
+/* Why a text has ended, as its reader found it said; what is no word is not kept. */
+void channel_set_finished(struct channel_set *set, const uint8_t *reason, size_t len);
 
 /* Ends the joined channels. */
 enum fault channel_set_end(struct channel_set *set) must_check;

@@ -52,6 +52,23 @@ void channel_set_restart(struct channel_set *set, uint64_t track)
 	set->track = set->floor = track;
 }
 
+static bool is_word(const uint8_t *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!(text[i] >= 'a' && text[i] <= 'z') && !(text[i] >= 'A' && text[i] <= 'Z') &&
+		    text[i] != '_')
+			return false;
+	return len > 0;
+}
+
+void channel_set_finished(struct channel_set *set, const uint8_t *reason, size_t len)
+{
+	if (len > CHANNEL_FINISH_MAX || !is_word(reason, len))
+		return;
+	memcpy(set->finish, reason, len);
+	set->finish[len] = '\0';
+}
+
 /* H6. What the tasks find in that alone they find again in what comes. */
 static int prime(struct channel_set *set, struct channel *channel)
 {
@@ -67,7 +84,8 @@ static int prime(struct channel_set *set, struct channel *channel)
 	return channel_spans_prime(set, channel, text, len);
 }
 
-int channel_set_join(struct channel_set *set, const char *name, struct channel **ret_channel)
+int channel_set_join(struct channel_set *set, const char *name, bool whole,
+		     struct channel **ret_channel)
 {
 	struct channel *channel = channel_new(set);
 
@@ -81,6 +99,7 @@ int channel_set_join(struct channel_set *set, const char *name, struct channel *
 	channel->key_len = strlen(name);
 	channel->name = channel->key;
 	channel->joined = true;
+	channel->whole = whole;
 	if (set->attempt && prime(set, channel)) {
 		channel_free(set, channel);
 		return -ENOMEM;
@@ -310,6 +329,9 @@ uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 	bool elsewhere = task >= set->task_count;
 	uint64_t frontier = set->floor;
 
+	/* Without memory for it a session begins, and fails, with no set: nothing is cleared. */
+	if (elsewhere && !set->spans[task - set->task_count])
+		return 0;
 	if (elsewhere)
 		frontier = MIN(frontier, span_frontier(set->spans[task - set->task_count]));
 	for (const struct channel *c = set->joined; c; c = c->next) {

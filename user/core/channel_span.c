@@ -40,10 +40,22 @@ static int begin_text(struct channel_set *set, struct channel *channel, size_t i
 {
 	struct span_channel **text = text_of(set, channel, i);
 
+	if (!*text && !channel->joined)
+		return span_open(set->spans[i], CHANNEL_UNIT, SPAN_TEXT_PASSING, text);
 	if (!*text)
-		return span_open(set->spans[i], channel->joined ? channel->name : CHANNEL_UNIT,
-				 text);
+		return span_open(set->spans[i], channel->name,
+				 channel->whole ? SPAN_TEXT_WHOLE : SPAN_TEXT, text);
 	return apart ? span_break(set->spans[i], *text) : 0;
+}
+
+/* Does the set see no more? What it had of the text is gone with it. */
+static bool is_over(struct channel_set *set, struct channel *channel, size_t i)
+{
+	if (set->spans[i])
+		return false;
+	channel->texts[i] = NULL;
+	set->unit_texts[i] = NULL;
+	return true;
 }
 
 /* The rune that waited is there: its text is the unit's again, unless that has gone on. */
@@ -67,6 +79,8 @@ enum fault channel_spans_text(struct channel_set *set, struct channel *channel, 
 	int err = 0;
 
 	for (size_t i = 0; i < set->span_count && !err; i++) {
+		if (is_over(set, channel, i))
+			continue;
 		if (channel->waiting) {
 			err = span_text(set->spans[i], channel->texts[i], text, len, runes);
 			if (!err)
@@ -86,6 +100,8 @@ enum fault channel_spans_wait(struct channel_set *set, struct channel *channel)
 	int err = 0;
 
 	for (size_t i = 0; i < set->span_count && !err; i++) {
+		if (is_over(set, channel, i))
+			continue;
 		err = begin_text(set, channel, i, apart);
 		if (!err)
 			err = span_wait(set->spans[i], *text_of(set, channel, i));
@@ -102,9 +118,20 @@ enum fault channel_spans_end(struct channel_set *set, struct channel *channel)
 	if (!channel->joined)
 		set->unit_name = 0;
 	for (size_t i = 0; channel->joined && i < set->span_count && !err; i++)
-		if (channel->texts[i])
+		if (!is_over(set, channel, i) && channel->texts[i])
 			err = span_close(set->spans[i], take_ptr(channel->texts[i]));
 	return fault_of(err);
+}
+
+/* What of the joined texts is complete with the unit. */
+static int complete(struct channel_set *set, size_t i)
+{
+	int err = 0;
+
+	for (struct channel *c = set->joined; c && !err; c = c->next)
+		if (c->whole && c->begun == UINT64_MAX && c->texts[i])
+			err = span_complete(set->spans[i], c->texts[i]);
+	return err;
 }
 
 enum fault channel_spans_unit_end(struct channel_set *set)
@@ -113,11 +140,25 @@ enum fault channel_spans_unit_end(struct channel_set *set)
 
 	set->unit_name = 0;
 	for (size_t i = 0; i < set->span_count && !err; i++) {
+		if (!set->spans[i] || set->assembles[i])
+			continue;
 		if (set->unit_texts[i])
 			err = span_close(set->spans[i], take_ptr(set->unit_texts[i]));
 		if (!err)
+			err = complete(set, i);
+		if (!err)
 			err = span_unit_end(set->spans[i]);
 	}
+	return fault_of(err);
+}
+
+enum fault channel_set_assembled(struct channel_set *set)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < set->span_count && !err; i++)
+		if (set->spans[i] && set->assembles[i] && set->unit_texts[i])
+			err = span_close(set->spans[i], take_ptr(set->unit_texts[i]));
 	return fault_of(err);
 }
 
@@ -127,6 +168,8 @@ int channel_spans_prime(struct channel_set *set, struct channel *channel, const 
 	int err = 0;
 
 	for (size_t i = 0; i < set->span_count && len && !err; i++) {
+		if (is_over(set, channel, i))
+			continue;
 		err = begin_text(set, channel, i, false);
 		if (!err)
 			err = span_prime(set->spans[i], channel->texts[i], text, len);

@@ -12,7 +12,8 @@ struct exchange {
 	struct attempt *attempt; /* NULL: nobody looks for resumes */
 	bool head;		 /* of the request is whole */
 	bool request_ended, response_ended;
-	const char *denied; /* the first task of `output` that denied it, or NULL */
+	bool request_leaves; /* it has come, and its end waits for verdicts */
+	const char *denied;  /* the first task of `output` that denied it, or NULL */
 };
 
 struct exchanges {
@@ -37,6 +38,7 @@ int exchanges_new(const struct exchanges_config *config, struct exchanges **ret_
 	if (!x)
 		return -ENOMEM;
 	x->config = *config;
+	x->begun = config->first;
 	*ret_exchanges = x;
 	return 0;
 }
@@ -260,13 +262,21 @@ static enum fault settle(struct exchanges *x)
 	return result == SESSION_OK ? FAULT_NONE : FAULT_ACCOUNTING;
 }
 
+void exchanges_request_leaves(struct exchanges *x)
+{
+	newest(x)->request_leaves = true;
+}
+
 enum fault exchanges_request_end(struct exchanges *x)
 {
 	struct exchange *exchange = newest(x);
+	/* Its answer came meanwhile, and it goes on in another protocol. */
+	bool goes_on = exchange && exchange->request_leaves && x->websocket.agreed;
 
 	assert(exchange && !exchange->request_ended);
 	exchange->head = true;
-	exchange->request_ended = true;
+	exchange->request_leaves = false;
+	exchange->request_ended = !goes_on || x->requests_over;
 	if (x->config.one_sided)
 		exchange->response_ended = true;
 	return settle(x);
@@ -358,9 +368,9 @@ enum fault exchanges_upgrade(struct exchanges *x, const struct http1_websocket *
 	struct exchange *exchange = oldest(x);
 
 	assert(exchange && websocket->agreed);
-	if (!exchange->request_ended)
+	if (!exchange->request_ended && !exchange->request_leaves)
 		return FAULT_PROTOCOL;
-	exchange->request_ended = x->requests_over;
+	exchange->request_ended = exchange->request_ended && x->requests_over;
 	x->websocket = *websocket;
 	return FAULT_NONE;
 }
@@ -420,6 +430,18 @@ const struct session *exchanges_session(const struct exchanges *x, uint64_t numb
 size_t exchanges_open(const struct exchanges *x)
 {
 	return x->count;
+}
+
+uint64_t exchanges_next(const struct exchanges *x)
+{
+	return x->begun;
+}
+
+bool exchanges_repeat(const struct exchanges *x)
+{
+	if (x->failed || x->websocket.agreed)
+		return false;
+	return !x->count || (x->count == 1 && !newest(x)->head);
 }
 
 const struct http1_request *exchanges_due(const struct exchanges *x)

@@ -40,6 +40,7 @@ struct exchanges_config {
 	void (*on_end)(void *context, uint64_t number, const struct session *session,
 		       const struct session_state *state);
 	void *context;
+	uint64_t first; /* number of the first that begins: of a stream that others had before */
 	/*
 	 * http1, where the response has tasks: whose attempts at it are known. Its table outlives
 	 * the exchanges.
@@ -89,6 +90,11 @@ enum fault exchanges_refuse_resume(struct exchanges *exchanges,
 struct attempt *exchanges_attempt(const struct exchanges *exchanges);
 /* So many bytes of the flow of responses are released. */
 void exchanges_delivered(struct exchanges *exchanges, uint64_t released);
+/*
+ * It is whole, and has left where the level does not hold it; it ends once its verdicts came. It
+ * may be answered meanwhile, also by a 101.
+ */
+void exchanges_request_leaves(struct exchanges *exchanges);
 /* It ended. FAULT_ACCOUNTING: its session could not be finished. */
 enum fault exchanges_request_end(struct exchanges *exchanges) must_check;
 
@@ -141,6 +147,13 @@ bool exchanges_identified(const struct exchanges *exchanges, enum framing_kind *
 
 /* How many have begun and not ended; after exchanges_fail() as it was then. */
 size_t exchanges_open(const struct exchanges *exchanges);
+/* The number that the next one gets. */
+uint64_t exchanges_next(const struct exchanges *exchanges);
+/*
+ * Would others, which are given what came since the last one that ended, come to the same? Where
+ * all have ended, or the last has begun and its head is not whole.
+ */
+bool exchanges_repeat(const struct exchanges *exchanges);
 /* What is known of the request whose answer is due, or NULL where none is; as above. */
 const struct http1_request *exchanges_due(const struct exchanges *exchanges);
 

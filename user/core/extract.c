@@ -30,7 +30,7 @@ static void set_up_json(struct extractor *x, const struct json_sink *sink, void 
 /* Text goes to its channel, and what it has literals of is read besides where that is wanted. */
 static int join_raw(struct extractor *x, bool literals)
 {
-	if (channel_set_join(x->set, raw_name, &x->raw.channel) < 0)
+	if (channel_set_join(x->set, raw_name, false, &x->raw.channel) < 0)
 		return -ENOMEM;
 	x->raw_text = (struct extract_text){
 		.channel = x->raw.channel,

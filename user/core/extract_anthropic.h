@@ -12,6 +12,7 @@
  *   bN.cited_text  delta.citation.cited_text, each whole
  *
  * A tool's name and bN.json are complete at content_block_stop, the exchange at message_stop.
+ * delta.stop_reason is why it has finished, and in a message that comes whole stop_reason.
  */
 #ifndef SLUICE_CORE_EXTRACT_ANTHROPIC_H
 #define SLUICE_CORE_EXTRACT_ANTHROPIC_H

@@ -12,6 +12,7 @@
  *
  * The same in contentBlockDelta, contentBlockStart. A block's calls are complete at a document
  * that has its index and neither. `bytes` is the base64 of a document of whatever form.
+ * stopReason, or that of messageStop, is why the exchange has finished.
  */
 #ifndef SLUICE_CORE_EXTRACT_BEDROCK_H
 #define SLUICE_CORE_EXTRACT_BEDROCK_H

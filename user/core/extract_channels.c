@@ -73,12 +73,11 @@ enum fault extract_channels_add(struct extract_channels *c, uint32_t key, const 
 	if (c->count == c->capacity && grow(c))
 		return FAULT_NO_MEMORY;
 	text = calloc(1, sizeof(*text));
-	if (!text || channel_set_join(c->set, name, &text->channel) < 0) {
+	if (!text || channel_set_join(c->set, name, whole, &text->channel) < 0) {
 		free(text);
 		return FAULT_NO_MEMORY;
 	}
 	text->name = text->channel->name;
-	text->channel->whole = whole;
 	at = extract_channels_from(c, key);
 	memmove(at + 1, at, (size_t)(c->entries + c->count - at) * sizeof(*at));
 	*at = (struct extract_channel){key, text};

@@ -8,7 +8,7 @@
  *   text                               text, where event_type is text-generation, or where
  *                                      there is neither that nor a type
  *
- * Calls are complete at tool-call-end, the exchange at message-end.
+ * Calls are complete at tool-call-end, the exchange at message-end, which has delta.finish_reason.
  */
 #ifndef SLUICE_CORE_EXTRACT_COHERE_H
 #define SLUICE_CORE_EXTRACT_COHERE_H

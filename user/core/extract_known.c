@@ -188,6 +188,8 @@ static enum fault value_text(struct extract_known *k, unsigned int flags, const 
 		return FAULT_NONE;
 	if (k->class == CLASS_TYPE)
 		return extract_place_type(&k->place, find_type(k));
+	if (k->class == CLASS_FINISH && k->value_len <= EXTRACT_VALUE_MAX)
+		channel_set_finished(k->tokens->set, k->value, k->value_len);
 	return k->class == CLASS_NAME ? name_artifact(k, k->value, k->value_len) : FAULT_NONE;
 }
 

@@ -114,7 +114,7 @@ static enum fault channel_of(struct extract_literals *l, struct channel **ret_ch
 {
 	const struct extract_member *member = member_of(l);
 
-	if (!member && !l->channel && channel_set_join(l->set, l->name, &l->channel) < 0)
+	if (!member && !l->channel && channel_set_join(l->set, l->name, false, &l->channel) < 0)
 		return FAULT_NO_MEMORY;
 	*ret_channel = member ? member->channel : l->channel;
 	return FAULT_NONE;

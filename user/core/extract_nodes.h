@@ -37,7 +37,6 @@ enum extract_node_id {
 	OPENAI_FUNCTION_ARGUMENTS,
 	OPENAI_TOOL_NAME,
 	OPENAI_TOOL_ARGUMENTS,
-	OPENAI_FINISH,
 	OPENAI_CHOICE_INDEX,
 	OPENAI_CALL_INDEX,
 	OPENAI_CHOICES,
@@ -61,6 +60,7 @@ enum extract_node_id {
 	OPENAI_CALL_FUNCTION,
 
 	NODE_TYPE,
+	NODE_FINISH,
 	NODE_INDEX,
 	NODE_ERROR,
 	NODE_ERROR_MESSAGE,
@@ -125,6 +125,7 @@ enum extract_node_id {
 	OUT_ITEM_PARTS,
 	OUT_ITEM_PART,
 	OUT_RESPONSE,
+	OUT_INCOMPLETE, /* incomplete_details */
 	OUT_FIRST_ITEMS, /* response.output */
 	OUT_FIRST_ITEM,
 	OUT_FIRST_PARTS,
@@ -177,6 +178,7 @@ enum extract_node_id {
 	BEDROCK_RESULT_PART,
 	BEDROCK_START,
 	BEDROCK_START_TOOL,
+	BEDROCK_STOP, /* messageStop */
 	BEDROCK_OUTPUTS,
 	BEDROCK_OUTPUT,
 
@@ -246,7 +248,7 @@ enum extract_class {
 	CLASS_INDEX,   /* the number that register `outer` gets */
 	CLASS_TYPE,    /* the type of the document */
 	CLASS_NAME,    /* of an artifact */
-	CLASS_FINISH,  /* why a choice has finished */
+	CLASS_FINISH,  /* why a choice, or the exchange, has finished */
 	CLASS_DONE,    /* true: the exchange is complete */
 	CLASS_THOUGHT, /* true or false */
 	CLASS_LINE,    /* a string whose text is a line: one LF goes behind it */

@@ -8,7 +8,8 @@
  *   toolM.name, toolM.arguments   message.tool_calls[].function.name, .arguments; M is the
  *                                 position of the call in its message
  *
- * A call comes whole, in one message, and its texts end with that.
+ * A call comes whole, in one message, and its texts end with that. done_reason is why the
+ * exchange has finished.
  */
 #ifndef SLUICE_CORE_EXTRACT_OLLAMA_H
 #define SLUICE_CORE_EXTRACT_OLLAMA_H

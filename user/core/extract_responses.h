@@ -17,7 +17,8 @@
  *
  * What an item, a part or the response has when it is added begins the same texts. Their
  * repetition in what is done is any string. Calls are complete when they or their item are
- * done, the exchange and all calls at response.completed.
+ * done, the exchange and all calls at response.completed. Why it has finished is the status of
+ * `response`, or what its incomplete_details say.
  */
 #ifndef SLUICE_CORE_EXTRACT_RESPONSES_H
 #define SLUICE_CORE_EXTRACT_RESPONSES_H

@@ -35,7 +35,7 @@ int extract_tokens_join(struct extract_tokens *t, const char *path)
 	t->declared_names = 1;
 	for (const char *at = path; (at = strchr(at, '.')); at++)
 		t->declared_names++;
-	if (channel_set_join(t->set, path, &t->joined) < 0)
+	if (channel_set_join(t->set, path, false, &t->joined) < 0)
 		return -ENOMEM;
 	t->joined_text.channel = t->joined;
 	t->joined_text.name = t->declared;

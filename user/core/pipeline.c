@@ -98,8 +98,9 @@ static int init_set(struct pipeline *p, const struct pipeline_config *config)
 	for (size_t i = 0; i < config->task_count; i++)
 		if (!config->tasks[i].spans)
 			p->matchers[gating++] = config->tasks[i].matcher;
-	for (size_t i = 0; i < config->watcher_count; i++)
-		p->matchers[gating + i] = config->watchers[i].matcher;
+	for (size_t i = 0, at = gating; i < config->watcher_count; i++)
+		if (!config->watchers[i].spans)
+			p->matchers[at++] = config->watchers[i].matcher;
 	p->set = (struct channel_set){
 		.matchers = p->matchers,
 		.task_count = gating,
@@ -191,6 +192,9 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret_pip
 	p->exchanges = config->exchanges;
 	p->on_unit = config->on_unit;
 	p->context = config->context;
+	p->received = p->framed = p->whole = config->start;
+	p->earlier_runes = config->start_runes;
+	p->earlier_released = config->start_released_runes;
 	r = pipeline_hold_init(&p->hold, config);
 	if (r == 0)
 		r = init_set(p, config);
@@ -443,6 +447,7 @@ enum fault pipeline_take(struct pipeline *p, const uint8_t *data, size_t len, si
 		return p->fault;
 	assert(!p->ended);
 	fault = feed(p, data, len, ret_used);
+	pipeline_span_bound(p);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);
 	if (fault)

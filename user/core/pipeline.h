@@ -138,7 +138,11 @@ struct pipeline_task {
 	struct matcher matcher;
 	const struct span_config
 		*spans; /* evaluated elsewhere (pipeline_work()); start: of no use */
-	bool output;	/* a watcher: what it finds denies the response, when that has ended */
+	/*
+	 * A watcher: what it finds denies the response, when that has ended. One that evaluates
+	 * elsewhere is asked about each text as a whole, and the end waits for its verdicts.
+	 */
+	bool output;
 };
 
 /*
@@ -147,9 +151,23 @@ struct pipeline_task {
  */
 struct pipeline_finding {
 	const struct pipeline_task *task; /* the configuration's */
-	uint32_t rule;
+	uint64_t exchange;   /* its number; 0 where the flow does not tell them apart */
+	uint32_t rule;	     /* a matcher's */
 	uint64_t start, end; /* track runes, of the exchange */
+	/* Of a task that evaluates elsewhere: its verdict, which does not allow, or why not. */
+	const struct verdict *verdict;
+	enum session_result failure;
+	/* It has not judged all: more text waited for it than PIPELINE_BACKLOG_MAX, or too long. */
+	bool unjudged;
 };
+
+/* Bytes that may wait for the verdicts of one task that enforces nothing. */
+#define PIPELINE_BACKLOG_MAX (1u << 20)
+/*
+ * Runes of a text that a task of `output` is asked about at once; what is longer comes in
+ * windows. A context that has it twice, each rune six bytes, is below AGENT_CONTEXT_MAX.
+ */
+#define PIPELINE_OUTPUT_WINDOW (1u << 18)
 
 struct pipeline_unit {
 	uint64_t start, end; /* the whole unit, delimiters included */
@@ -183,6 +201,11 @@ struct pipeline_config {
 	 */
 	enum session_level level;
 	struct session *session; /* borrowed; may be NULL where the track has no tasks */
+	/*
+	 * Of a flow that goes on where another pipeline stopped, between two units: the bytes
+	 * that came before, all released, and how many runes they were.
+	 */
+	uint64_t start, start_runes, start_released_runes;
 	/*
 	 * Borrowed, of both flows. http1, auto: whose sessions are used, and not the one above.
 	 * Others: the exchange over all of the stream has begun there, where there are any.
@@ -220,14 +243,29 @@ struct pipeline_config {
 struct pipeline_denial {
 	const char *task; /* the configuration's name of it */
 	uint32_t rule;
-	uint64_t start, end; /* track runes */
-	const char *reason;  /* of the verdict, "" without; NULL: a matcher's denial */
+	uint64_t start, end;  /* track runes */
+	const char *reason;   /* of the verdict, "" without; NULL: a matcher's denial */
+	const char *evidence; /* of the verdict: its digest; NULL: there is none */
 };
 
-/* What a task evaluates elsewhere. The item is borrowed until the next call for the pipeline. */
+/*
+ * What a task evaluates elsewhere. The item and the reason are borrowed until the next call for
+ * the pipeline.
+ */
 struct pipeline_work {
 	const struct pipeline_task *task; /* the configuration's */
-	size_t number;			  /* of the task, among those that evaluate elsewhere */
+	/*
+	 * Of the task, among those that evaluate elsewhere: those that gate, then watchers that
+	 * enforce nothing, then those of `output`, each in their order.
+	 */
+	size_t number;
+	uint64_t exchange; /* as in a finding */
+	/*
+	 * Of the last item of a response: why it has ended, in the words of what it came in; NULL:
+	 * that has not said it.
+	 */
+	const char *finish_reason;
+	uint64_t round; /* the pipeline's: of which session's text it is */
 	struct span_item item;
 };
 
@@ -268,10 +306,21 @@ bool pipeline_work(struct pipeline *pipeline, struct pipeline_work *ret_work) mu
 enum fault pipeline_verdict(struct pipeline *pipeline, const struct pipeline_work *work,
 			    enum session_result failure, const struct verdict *verdict) must_check;
 /*
+ * The flow will not go on, whatever it has come to: does the task of that number, or of one above,
+ * still wait for the last item of a response of which it had some (item.last)? Then *ret_work has
+ * that task, and an item with what there is instead (span_left()), which nobody waits for.
+ */
+bool pipeline_left(const struct pipeline *pipeline, size_t number,
+		   struct pipeline_work *ret_work) must_check;
+/*
  * Verdicts are waited for: the caller should read no more, and where the flow has ended its
  * end is not judged yet.
  */
 bool pipeline_waits(const struct pipeline *pipeline);
+/* Watchers that enforce nothing have verdicts to come, which nothing else waits for. */
+bool pipeline_watches(const struct pipeline *pipeline);
+/* Nobody waits for them any more: what they have not judged is found to be unjudged. */
+void pipeline_unwatch(struct pipeline *pipeline);
 
 /*
  * The flow ended here. FAULT_TRUNCATED inside a unit; otherwise what waited for
@@ -316,6 +365,8 @@ enum fault pipeline_fault(const struct pipeline *pipeline);
 enum framing_kind pipeline_framing(const struct pipeline *pipeline);
 /* NULL unless the fault is FAULT_BLOCKED, FAULT_REWRITTEN or FAULT_OUTPUT_DENIED. */
 const struct pipeline_denial *pipeline_denial(const struct pipeline *pipeline);
+/* NULL unless a task that evaluates elsewhere gave no verdict, which ended the flow. */
+const struct pipeline_denial *pipeline_failure(const struct pipeline *pipeline);
 /*
  * Bytes of memory this pipeline holds. Cheap, and exact but for a string under way
  * in an array, which is counted when it ends.

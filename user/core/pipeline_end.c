@@ -48,6 +48,10 @@ enum fault pipeline_end_now(struct pipeline *p)
 	if (fault || p->automatic || p->http)
 		return fault ? fault : pipeline_hold_settle(&p->hold, &p->set);
 	fault = extractor_end(&p->extractor);
+	if (!fault)
+		fault = channel_set_assembled(&p->set);
+	if (!fault)
+		fault = pipeline_span_finish(p);
 	if (fault || !pipeline_span_defer(p, false))
 		return fault ? fault : pipeline_flow_end(p);
 	return pipeline_hold_settle(&p->hold, &p->set);

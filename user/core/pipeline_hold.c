@@ -19,6 +19,7 @@ int pipeline_hold_init(struct pipeline_hold *hold, const struct pipeline_config 
 		.holds = config->task_count > 0,
 		.task_count = config->task_count,
 		.watermark = UINT64_MAX,
+		.released = config->start,
 		.max = config->max_pending_units,
 		.settle_at = SETTLE_UNITS,
 	};
@@ -104,7 +105,7 @@ static bool may_leave(const struct pipeline_hold *hold, const struct hold_unit *
 
 void pipeline_hold_advance(struct pipeline_hold *hold)
 {
-	if (!read_watermark(hold))
+	if (!read_watermark(hold) || hold->rests)
 		return;
 	while (hold->count && may_leave(hold, &hold->units[hold->first])) {
 		hold->released = hold->units[hold->first].end;

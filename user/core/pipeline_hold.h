@@ -42,6 +42,7 @@ struct pipeline_hold {
 	enum session_track track;
 	enum session_level level;
 	bool holds; /* tasks gate, or judge what has ended */
+	bool rests; /* what has ended is being judged: nothing is released meanwhile */
 	size_t task_count;
 	struct hold_task *tasks;
 	uint64_t observed; /* runes of the track the session knows of */

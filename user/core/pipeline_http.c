@@ -113,10 +113,17 @@ static enum fault take_line(struct pipeline *p, const struct http1_piece *piece)
 enum fault pipeline_http_leave(struct pipeline *p, bool goes_on)
 {
 	struct exchanges *exchanges = p->http->exchanges;
-	enum fault fault;
+	enum fault fault = channel_set_assembled(&p->set);
 
-	if (pipeline_span_defer(p, goes_on))
+	if (!fault && !goes_on)
+		fault = pipeline_span_finish(p);
+	if (fault)
+		return fault;
+	if (pipeline_span_defer(p, goes_on)) {
+		if (pipeline_http_is_request(p) && !p->http->websocket)
+			exchanges_request_leaves(exchanges);
 		return FAULT_NONE;
+	}
 	fault = pipeline_watch_judge(p);
 	if (!fault)
 		fault = pipeline_hold_settle(&p->hold, &p->set);

@@ -20,7 +20,9 @@ struct pipeline_auto;
 struct pipeline_http;
 
 struct pipeline_watch {
-	const struct pipeline_task *tasks; /* borrowed */
+	const struct pipeline_task *all; /* borrowed */
+	size_t all_count;
+	const struct pipeline_task **tasks; /* those with a matcher */
 	size_t count;
 	struct channel_watcher *states;
 	void (*on_finding)(void *context, const struct pipeline_finding *finding);
@@ -31,15 +33,30 @@ struct pipeline_watch {
 	struct pipeline_denial denial; /* by a task of `output`; without a task: none yet */
 };
 
+/* What is left of a session that has ended, for a watcher whose verdicts are still to come. */
+struct pipeline_past {
+	struct pipeline_past *next;
+	struct span_set *set;
+	size_t number; /* of the task */
+	uint64_t round, exchange, origin;
+	char finish[CHANNEL_FINISH_MAX + 1]; /* as the channel set had it */
+};
+
 struct pipeline_spans {
 	const struct pipeline_task *tasks[CHANNEL_SPANS_MAX]; /* borrowed */
 	struct span_set *sets[CHANNEL_SPANS_MAX];	      /* NULL: no session began */
 	struct span_channel *unit_texts[CHANNEL_SPANS_MAX];   /* of the channel set */
-	size_t count;
-	bool leaving; /* the message under way has ended, but for its verdicts */
-	bool goes_on; /* of http: as pipeline_http_leave() */
-	bool end_due; /* the flow ended while a message before it waited */
-	char reason[VERDICT_REASON_MAX + 1];
+	bool assembles[CHANNEL_SPANS_MAX];		      /* of the channel set */
+	uint32_t lent[CHANNEL_SPANS_MAX];		      /* verdicts to come, all told */
+	size_t count, gating, output; /* those that gate, then watchers, `output` from there on */
+	uint64_t round;		      /* number of the session's sets */
+	struct pipeline_past *past;   /* list, the oldest first */
+	size_t past_memory;
+	bool leaving;			/* the message under way has ended, but for its verdicts */
+	bool goes_on;			/* of http: as pipeline_http_leave() */
+	bool end_due;			/* the flow ended while a message before it waited */
+	struct verdict verdict;		/* that denied, with a denial */
+	struct pipeline_denial failure; /* whose verdict is missing; no task: nobody's */
 };
 
 struct pipeline {

@@ -105,11 +105,17 @@ const struct pipeline_denial *pipeline_denial(const struct pipeline *p)
 	return p->denial.task ? &p->denial : NULL;
 }
 
+const struct pipeline_denial *pipeline_failure(const struct pipeline *p)
+{
+	return p->spans && p->spans->failure.task ? &p->spans->failure : NULL;
+}
+
 size_t pipeline_memory(const struct pipeline *p)
 {
 	return sizeof(*p) + (p->set.task_count + p->watch.count + 1) * sizeof(*p->matchers) +
-	       p->watch.count * sizeof(*p->watch.states) + channel_set_memory(&p->set) +
-	       extractor_memory(&p->extractor) + pipeline_hold_memory(&p->hold) +
-	       pipeline_body_memory(&p->body) + (p->http ? pipeline_http_memory(p) : 0) +
+	       p->watch.all_count * (sizeof(*p->watch.states) + sizeof(*p->watch.tasks)) +
+	       channel_set_memory(&p->set) + extractor_memory(&p->extractor) +
+	       pipeline_hold_memory(&p->hold) + pipeline_body_memory(&p->body) +
+	       (p->http ? pipeline_http_memory(p) : 0) +
 	       (p->automatic ? sizeof(*p->automatic) : 0) + pipeline_span_memory(p);
 }

@@ -5,28 +5,38 @@
 #include <stdlib.h>
 
 #include "core/exchange.h"
+#include "core/pipeline_span.h"
+
+void pipeline_watch_found(struct pipeline *p, const struct pipeline_finding *finding)
+{
+	const struct verdict *verdict = finding->verdict;
+
+	if (p->watch.on_finding)
+		p->watch.on_finding(p->context, finding);
+	if (!finding->task->output || p->watch.denial.task)
+		return;
+	p->watch.denial = (struct pipeline_denial){
+		.task = finding->task->name,
+		.rule = finding->rule,
+		.start = finding->start,
+		.end = finding->end,
+		.reason = verdict ? verdict->reason : NULL,
+		.evidence = verdict && verdict->has_evidence ? verdict->evidence : NULL,
+	};
+}
 
 static void on_found(void *context, const struct channel_match *match)
 {
 	struct pipeline *p = context;
-	const struct pipeline_task *task = &p->watch.tasks[match->task - p->set.task_count];
 	const struct pipeline_finding finding = {
-		.task = task,
+		.task = p->watch.tasks[match->task - p->set.task_count],
+		.exchange = p->watch.exchange,
 		.rule = match->rule,
 		.start = match->start - p->watch.origin,
 		.end = match->end - p->watch.origin,
 	};
 
-	if (p->watch.on_finding)
-		p->watch.on_finding(p->context, &finding);
-	if (!task->output || p->watch.denial.task)
-		return;
-	p->watch.denial = (struct pipeline_denial){
-		.task = task->name,
-		.rule = finding.rule,
-		.start = finding.start,
-		.end = finding.end,
-	};
+	pipeline_watch_found(p, &finding);
 }
 
 int pipeline_watch_init(struct pipeline *p, const struct pipeline_config *config)
@@ -36,21 +46,25 @@ int pipeline_watch_init(struct pipeline *p, const struct pipeline_config *config
 	if (!config->watcher_count)
 		return 0;
 	watch->states = calloc(config->watcher_count, sizeof(*watch->states));
-	if (!watch->states)
+	watch->tasks = calloc(config->watcher_count, sizeof(*watch->tasks));
+	if (!watch->states || !watch->tasks)
 		return -ENOMEM;
-	watch->tasks = config->watchers;
-	watch->count = config->watcher_count;
+	watch->all = config->watchers;
+	watch->all_count = config->watcher_count;
 	watch->on_finding = config->on_finding;
 	watch->session = config->session;
 	watch->exchange = UINT64_MAX;
-	for (size_t i = 0; i < watch->count; i++) {
-		const struct pipeline_task *task = &watch->tasks[i];
+	for (size_t i = 0; i < watch->all_count; i++) {
+		const struct pipeline_task *task = &watch->all[i];
 
-		if (!matcher_is_set(&task->matcher) ||
+		if (matcher_is_set(&task->matcher) == (task->spans != NULL) ||
 		    (task->output && config->track != SESSION_RESPONSE))
 			return -EINVAL;
-		watch->states[i].must = task->output;
 		watch->judges |= task->output;
+		if (task->spans)
+			continue;
+		watch->states[watch->count].must = task->output;
+		watch->tasks[watch->count++] = task;
 	}
 	p->set.watch = watch->states;
 	p->set.watch_count = watch->count;
@@ -62,6 +76,7 @@ int pipeline_watch_init(struct pipeline *p, const struct pipeline_config *config
 void pipeline_watch_done(struct pipeline *p)
 {
 	free(p->watch.states);
+	free(p->watch.tasks);
 }
 
 enum fault pipeline_watch_begin(struct pipeline *p, const struct session *session)
@@ -70,21 +85,22 @@ enum fault pipeline_watch_begin(struct pipeline *p, const struct session *sessio
 	/* Where the flow does not say where exchanges end there is one. */
 	uint64_t number = p->http ? exchanges_number(p->exchanges, p->hold.track) : 0;
 
-	if (!watch->count || number == watch->exchange)
+	if (!watch->all_count || number == watch->exchange)
 		return FAULT_NONE;
 	watch->exchange = number;
 	watch->origin = p->hold.task_count ? 0 : p->set.track;
 	channel_set_wake(&p->set);
-	for (size_t i = 0; session && i < watch->count; i++)
-		if (watch->tasks[i].output &&
-		    session_output_task(session, watch->tasks[i].name) < 0)
+	for (size_t i = 0; session && i < watch->all_count; i++)
+		if (watch->all[i].output && session_output_task(session, watch->all[i].name) < 0)
 			return FAULT_ACCOUNTING;
 	return FAULT_NONE;
 }
 
 enum fault pipeline_watch_ending(struct pipeline *p)
 {
-	return p->watch.judges ? pipeline_hold_settle(&p->hold, &p->set) : FAULT_NONE;
+	if (!p->watch.judges && !pipeline_span_ends(p))
+		return FAULT_NONE;
+	return pipeline_hold_settle(&p->hold, &p->set);
 }
 
 enum fault pipeline_watch_judge(struct pipeline *p)

@@ -21,6 +21,9 @@
 int pipeline_watch_init(struct pipeline *p, const struct pipeline_config *config) must_check;
 void pipeline_watch_done(struct pipeline *p);
 
+/* Tells of it; of a task of `output` it is kept. What it borrows outlives the message. */
+void pipeline_watch_found(struct pipeline *p, const struct pipeline_finding *finding);
+
 /* A message begins. FAULT_ACCOUNTING: its session, if any, does not know a task of `output`. */
 enum fault pipeline_watch_begin(struct pipeline *p, const struct session *session) must_check;
 

@@ -125,32 +125,31 @@ static int read_bound_task(struct policy_error *error, const struct doc_node *li
 	return 0;
 }
 
-/* What an interceptor may be bound to: an answer that comes later has to have been waited for. */
-static int check_interceptor(struct policy_error *error, const struct doc_node *node,
-			     const struct policy *policy, size_t index, bool output)
+static size_t interceptors_of(const struct policy *policy, const size_t *tasks, size_t count)
 {
-	if (!policy->tasks[index].interceptor)
-		return 0;
-	if (output)
-		return policy_refuse(error, -EOPNOTSUPP, node,
-				     "interceptors on 'output' are not built");
-	if (only_watches(policy, index))
-		return policy_refuse(error, -EOPNOTSUPP, node,
-				     "interceptors that enforce nothing are not built");
-	return 0;
+	size_t interceptors = 0;
+
+	for (size_t i = 0; i < count; i++)
+		interceptors += policy->tasks[tasks[i]].interceptor != NULL;
+	return interceptors;
 }
 
+/* Those of `output` evaluate the response as well, and so do those that enforce nothing. */
 static int check_interceptors(struct policy_error *error, const struct doc_node *node,
 			      const struct policy *policy, enum session_track track)
 {
-	size_t count = 0;
+	const struct policy_task_list *warn = &policy->warn[track];
+	size_t count = interceptors_of(policy, policy->track_tasks[track],
+				       policy->track_task_count[track]) +
+		       interceptors_of(policy, warn->tasks, warn->count);
 
-	for (size_t i = 0; i < policy->track_task_count[track]; i++)
-		count += policy->tasks[policy->track_tasks[track][i]].interceptor != NULL;
+	if (track == SESSION_RESPONSE)
+		count += interceptors_of(policy, policy->output.tasks, policy->output.count);
 	if (count <= CHANNEL_SPANS_MAX)
 		return 0;
-	return policy_refuse(error, -EINVAL, node, "a track has at most %u interceptors",
-			     CHANNEL_SPANS_MAX);
+	return policy_refuse(error, -EINVAL, node, "a track has at most %u interceptors%s",
+			     CHANNEL_SPANS_MAX,
+			     track == SESSION_RESPONSE ? ", with those of 'output'" : "");
 }
 
 /* `{tasks: [NAME, ...]}` of a track or of the output. */
@@ -170,8 +169,6 @@ static int read_section(struct policy_error *error, const struct doc_node *node,
 	list = doc_node_get(node, "tasks");
 	for (i = 0; i < list->count; i++) {
 		err = read_bound_task(error, list, i, policy, &index);
-		if (!err)
-			err = check_interceptor(error, list->children[i], policy, index, output);
 		if (!err)
 			err = bind_task(policy, index, track, output);
 		if (err)

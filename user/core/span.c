@@ -7,51 +7,10 @@
 
 #include "core/fold.h"
 #include "core/sentence.h"
+#include "core/span_internal.h"
 #include "core/utf8.h"
 
 #define TEXT_CAPACITY 256u
-
-enum span_state { SPAN_UNDER_WAY, SPAN_CUT, SPAN_LENT };
-
-struct span {
-	struct span *next, *prev; /* of the set's, by their starts */
-	enum span_state state;
-	struct span_channel *channel; /* until it is lent */
-	uint64_t id;
-	uint64_t start, end; /* of the track */
-	uint64_t runes;
-	uint64_t rune_end, byte_end; /* of the text, once it is cut */
-	bool final;
-};
-
-struct span_channel {
-	struct span_channel *next, *prev; /* of the set's */
-	char *name;
-	/* The text from byte `base` on; from `need` on a window may have to see it. */
-	uint8_t *text;
-	size_t len, capacity;
-	uint64_t base, need;
-	uint64_t runes, bytes;	/* that are in spans, or primed */
-	struct span *under_way; /* NULL: none */
-	struct span *latest;	/* cut, and not lent; NULL: none is */
-	size_t cut_count;	/* of those that are not lent */
-	bool closed;
-	bool stopped; /* its last rune ends a sentence where a space follows */
-	bool waits;
-	uint64_t awaited; /* the number of the rune that waits */
-};
-
-struct span_set {
-	struct span_config config;
-	uint64_t track; /* number of the next rune */
-	uint64_t next_id;
-	struct span *first, *last;
-	struct span_channel *channels;
-	struct span_channel *lender; /* closed; its text is lent until the next call */
-	uint32_t lent_count;
-	size_t cut_count;
-	size_t memory;
-};
 
 static void *take_memory(struct span_set *set, size_t size)
 {
@@ -84,7 +43,7 @@ int span_set_new(const struct span_config *config, struct span_set **ret_set)
 	return 0;
 }
 
-static void free_channel(struct span_set *set, struct span_channel *channel)
+void span_free_channel(struct span_set *set, struct span_channel *channel)
 {
 	if (channel->prev)
 		channel->prev->next = channel->next;
@@ -97,11 +56,10 @@ static void free_channel(struct span_set *set, struct span_channel *channel)
 	give_back(set, channel, sizeof(*channel));
 }
 
-/* The text that was lent last need not be kept any longer. */
-static void end_loan(struct span_set *set)
+void span_end_loan(struct span_set *set)
 {
 	if (set->lender)
-		free_channel(set, take_ptr(set->lender));
+		span_keep_last(set, take_ptr(set->lender));
 }
 
 static void free_span(struct span_set *set, struct span *span)
@@ -124,17 +82,17 @@ void span_set_free(struct span_set *set)
 	while (set->first)
 		free_span(set, set->first);
 	while (set->channels)
-		free_channel(set, set->channels);
+		span_free_channel(set, set->channels);
 	free(set);
 }
 
-int span_open(struct span_set *set, const char *name, struct span_channel **ret_channel)
+int span_open(struct span_set *set, const char *name, enum span_text_kind kind,
+	      struct span_channel **ret_channel)
 {
 	size_t size = strlen(name) + 1;
-	struct span_channel *channel;
+	struct span_channel *channel = take_memory(set, sizeof(*channel));
 
-	end_loan(set);
-	channel = take_memory(set, sizeof(*channel));
+	span_end_loan(set);
 	if (!channel)
 		return -ENOMEM;
 	channel->name = take_memory(set, size);
@@ -143,32 +101,13 @@ int span_open(struct span_set *set, const char *name, struct span_channel **ret_
 		return -ENOMEM;
 	}
 	memcpy(channel->name, name, size);
+	channel->kind = kind;
 	channel->next = set->channels;
 	if (channel->next)
 		channel->next->prev = channel;
 	set->channels = channel;
 	*ret_channel = channel;
 	return 0;
-}
-
-/* Where the last `runes` runes of the text begin that ends there. */
-static const uint8_t *back(const uint8_t *end, uint64_t runes)
-{
-	while (runes--)
-		do
-			end--;
-		while ((*end & 0xc0) == 0x80);
-	return end;
-}
-
-/* Bytes of that many runes. */
-static size_t bytes_of(const uint8_t *text, size_t len, uint64_t runes)
-{
-	size_t at = utf8_ascii(text, (size_t)MIN((uint64_t)len, runes));
-
-	for (runes -= at; runes; runes--)
-		at += utf8_length(text[at]);
-	return at;
 }
 
 /* Keeps text, and forgets what no window sees any more where that is half of it. */
@@ -204,9 +143,9 @@ int span_prime(struct span_set *set, struct span_channel *channel, const uint8_t
 	uint64_t kept = MIN(runes, (uint64_t)set->config.coverage.window - 1);
 	int err;
 
-	end_loan(set);
+	span_end_loan(set);
 	text += len;
-	len = (size_t)(text - back(text, kept));
+	len = (size_t)(text - span_back(text, kept));
 	if (!len)
 		return 0;
 	err = keep(set, channel, text - len, len);
@@ -217,8 +156,8 @@ int span_prime(struct span_set *set, struct span_channel *channel, const uint8_t
 	return 0;
 }
 
-/* A span begins with the rune of that number. It may have waited while others came. */
-static int begin(struct span_set *set, struct span_channel *channel, uint64_t track)
+/* The rune may have waited while others came. */
+int span_begin(struct span_set *set, struct span_channel *channel, uint64_t track)
 {
 	struct span *span = take_memory(set, sizeof(*span)), *before = set->last;
 
@@ -239,7 +178,12 @@ static int begin(struct span_set *set, struct span_channel *channel, uint64_t tr
 	span->channel = channel;
 	span->start = span->end = track;
 	span->id = set->next_id++;
-	channel->under_way = span;
+	if (channel) {
+		channel->under_way = span;
+		return 0;
+	}
+	span->state = SPAN_CUT;
+	set->cut_count++;
 	return 0;
 }
 
@@ -255,7 +199,7 @@ static int cut(struct span_set *set, struct span_channel *channel)
 	channel->cut_count++;
 	set->cut_count++;
 	channel->stopped = false;
-	return channel->waits ? begin(set, channel, channel->awaited) : 0;
+	return channel->waits ? span_begin(set, channel, channel->awaited) : 0;
 }
 
 /* What of a text the span under way takes, and whether it ends there. */
@@ -286,17 +230,26 @@ static struct part sentence(struct span_channel *channel, const uint8_t *text, u
 	return part;
 }
 
+/* Runes of the span under way at most. */
+static uint64_t longest(const struct span_set *set, const struct span_channel *channel)
+{
+	if ((set->config.long_first || channel->kind == SPAN_TEXT_WHOLE) &&
+	    channel->runes == channel->under_way->runes)
+		return set->config.coverage.window;
+	return set->config.coverage.span;
+}
+
 static struct part next_part(const struct span_set *set, struct span_channel *channel,
 			     const uint8_t *text, size_t len, uint64_t runes)
 {
-	uint64_t room = set->config.coverage.span - channel->under_way->runes;
+	uint64_t room = longest(set, channel) - channel->under_way->runes;
 	uint64_t limit = channel->waits ? 1 : MIN(room, runes);
 	struct part part = {.runes = limit};
 
-	if (set->config.cadence == SPAN_SENTENCE)
+	if (set->config.cadence == SPAN_SENTENCE && channel->kind != SPAN_TEXT_WHOLE)
 		part = sentence(channel, text, limit);
 	else
-		part.len = bytes_of(text, len, limit);
+		part.len = utf8_bytes(text, len, limit);
 	part.ends |= part.runes == room;
 	return part;
 }
@@ -316,6 +269,7 @@ static void place(struct span_set *set, struct span_channel *channel, const stru
 		span->end = set->track;
 	}
 	span->runes += part->runes;
+	channel->end = MAX(channel->end, span->end);
 	channel->runes += part->runes;
 	channel->bytes += part->len;
 }
@@ -325,7 +279,7 @@ int span_text(struct span_set *set, struct span_channel *channel, const uint8_t 
 {
 	int err;
 
-	end_loan(set);
+	span_end_loan(set);
 	if (!len)
 		return 0;
 	err = keep(set, channel, text, len);
@@ -333,7 +287,7 @@ int span_text(struct span_set *set, struct span_channel *channel, const uint8_t 
 		struct part part;
 
 		if (!channel->under_way) {
-			err = begin(set, channel, set->track);
+			err = span_begin(set, channel, set->track);
 			if (err)
 				break;
 		}
@@ -350,14 +304,13 @@ int span_text(struct span_set *set, struct span_channel *channel, const uint8_t 
 
 int span_wait(struct span_set *set, struct span_channel *channel)
 {
-	int err;
+	int err = 0;
 
-	end_loan(set);
-	if (!channel->under_way) {
-		err = begin(set, channel, set->track);
-		if (err)
-			return err;
-	}
+	span_end_loan(set);
+	if (!channel->under_way)
+		err = span_begin(set, channel, set->track);
+	if (err)
+		return err;
 	channel->waits = true;
 	channel->awaited = set->track++;
 	return 0;
@@ -365,43 +318,47 @@ int span_wait(struct span_set *set, struct span_channel *channel)
 
 int span_break(struct span_set *set, struct span_channel *channel)
 {
-	struct span *span;
 	int err;
 
-	end_loan(set);
+	span_end_loan(set);
 	if (!channel->runes)
 		return 0;
 	err = keep(set, channel, (const uint8_t *)"\n", 1);
 	if (!err && !channel->under_way)
-		err = begin(set, channel, set->track);
+		err = span_begin(set, channel, set->track);
 	if (err)
 		return err;
-	span = channel->under_way;
-	span->runes++;
+	channel->under_way->runes++;
 	channel->runes++;
 	channel->bytes++;
 	channel->stopped = false;
-	return span->runes == set->config.coverage.span ? cut(set, channel) : 0;
+	return channel->under_way->runes == longest(set, channel) ? cut(set, channel) : 0;
 }
 
 int span_unit_end(struct span_set *set)
 {
 	int err = 0;
 
-	end_loan(set);
+	span_end_loan(set);
 	if (set->config.cadence != SPAN_UNIT)
 		return 0;
 	for (struct span_channel *c = set->channels; c && !err; c = c->next)
-		if (c->under_way && c->under_way->runes)
+		if (c->under_way && c->under_way->runes && c->kind != SPAN_TEXT_WHOLE)
 			err = cut(set, c);
 	return err;
+}
+
+int span_complete(struct span_set *set, struct span_channel *channel)
+{
+	span_end_loan(set);
+	return channel->under_way && channel->under_way->runes ? cut(set, channel) : 0;
 }
 
 int span_close(struct span_set *set, struct span_channel *channel)
 {
 	int err = 0;
 
-	end_loan(set);
+	span_end_loan(set);
 	if (channel->waits)
 		err = span_text(set, channel, (const uint8_t *)UTF8_REPLACEMENT,
 				UTF8_REPLACEMENT_LEN, 1);
@@ -413,7 +370,7 @@ int span_close(struct span_set *set, struct span_channel *channel)
 	if (channel->latest)
 		channel->latest->final = true;
 	else
-		free_channel(set, channel);
+		span_keep_last(set, channel);
 	return 0;
 }
 
@@ -423,7 +380,7 @@ static void lend(struct span_set *set, struct span *span, struct span_item *ret_
 	struct span_channel *channel = take_ptr(span->channel);
 	const uint8_t *end = channel->text + (span->byte_end - channel->base);
 	uint64_t runes = MIN(span->rune_end, (uint64_t)set->config.coverage.window);
-	const uint8_t *from = back(end, runes);
+	const uint8_t *from = span_back(end, runes);
 
 	*ret_item = (struct span_item){
 		.id = span->id,
@@ -437,7 +394,7 @@ static void lend(struct span_set *set, struct span *span, struct span_item *ret_
 		.final = span->final,
 	};
 	channel->need = channel->base + (uint64_t)(from - channel->text);
-	if (runes == set->config.coverage.window)
+	if (runes == set->config.coverage.window && !set->config.finishes)
 		channel->need += utf8_length(*from);
 	if (channel->latest == span)
 		channel->latest = NULL;
@@ -449,15 +406,21 @@ bool span_next(struct span_set *set, struct span_item *ret_item)
 {
 	struct span *span = set->first;
 
-	end_loan(set);
+	span_end_loan(set);
 	if (!set->cut_count || set->lent_count == set->config.in_flight)
 		return false;
 	while (span->state != SPAN_CUT)
 		span = span->next;
 	span->state = SPAN_LENT;
+	set->has_lent = true;
 	set->lent_count++;
 	set->cut_count--;
-	lend(set, span, ret_item);
+	if (span->channel)
+		lend(set, span, ret_item);
+	else
+		span_lend_last(set, span, ret_item);
+	ret_item->last = set->finished && !set->cut_count;
+	set->last_lent |= ret_item->last;
 	return true;
 }
 
@@ -465,7 +428,7 @@ int span_clear(struct span_set *set, uint64_t id)
 {
 	struct span *span = set->first;
 
-	end_loan(set);
+	span_end_loan(set);
 	while (span && (span->state != SPAN_LENT || span->id != id))
 		span = span->next;
 	if (!span)
@@ -478,6 +441,11 @@ int span_clear(struct span_set *set, uint64_t id)
 uint64_t span_frontier(const struct span_set *set)
 {
 	return set->first ? set->first->start : set->track;
+}
+
+uint64_t span_end(const struct span_set *set)
+{
+	return set->track;
 }
 
 size_t span_waiting(const struct span_set *set)

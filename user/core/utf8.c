@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/macros.h"
+
 #define HIGH_BITS 0x8080808080808080ull
 
 unsigned int utf8_length(uint8_t lead)
@@ -168,4 +170,13 @@ unsigned int utf8_encode(uint32_t rune, uint8_t ret_bytes[UTF8_MAX])
 	ret_bytes[2] = (uint8_t)(0x80 | (rune >> 6 & 0x3f));
 	ret_bytes[3] = (uint8_t)(0x80 | (rune & 0x3f));
 	return 4;
+}
+
+size_t utf8_bytes(const uint8_t *text, size_t len, uint64_t runes)
+{
+	size_t at = utf8_ascii(text, (size_t)MIN((uint64_t)len, runes));
+
+	for (runes -= at; runes; runes--)
+		at += utf8_length(text[at]);
+	return at;
 }

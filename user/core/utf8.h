@@ -71,4 +71,7 @@ static inline bool utf8_is_low_surrogate(uint32_t unit)
 	return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
+/* Bytes that so many runes take of well-formed text, which has as many. */
+size_t utf8_bytes(const uint8_t *text, size_t len, uint64_t runes);
+
 #endif

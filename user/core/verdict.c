@@ -50,6 +50,7 @@ struct reading {
 	uint32_t warnings;
 	enum verdict_decision decision;
 	char reason[VERDICT_REASON_MAX + 1];
+	char warned[VERDICT_WARNED_MAX][VERDICT_REASON_MAX + 1];
 	const uint8_t *evidence, *evidence_end;
 	enum wanted wanted;
 	uint16_t high; /* a surrogate whose other half has to be next */
@@ -137,7 +138,7 @@ static bool is_host_reason(const struct reading *reading)
 }
 
 /* What may be told of a reason. */
-static void keep_reason(struct reading *reading)
+static void keep_reason(const struct reading *reading, char kept[VERDICT_REASON_MAX + 1])
 {
 	static const char unnamed[] = "unnamed";
 	bool good = reading->len <= VERDICT_REASON_MAX;
@@ -148,9 +149,9 @@ static void keep_reason(struct reading *reading)
 		good = (c >= 'a' && c <= 'z') || verdict_is_digit(c) || (c && strchr("_.:-", c));
 	}
 	if (good)
-		memcpy(reading->reason, reading->text, reading->len);
+		memcpy(kept, reading->text, reading->len);
 	else
-		memcpy(reading->reason, unnamed, sizeof(unnamed));
+		memcpy(kept, unnamed, sizeof(unnamed));
 }
 
 static void string_ends(struct reading *reading)
@@ -164,13 +165,15 @@ static void string_ends(struct reading *reading)
 		break;
 	case OF_REASON:
 		reading->host_reason = is_host_reason(reading);
-		keep_reason(reading);
+		keep_reason(reading, reading->reason);
 		break;
 	case OF_PATH:
 		reading->good_path = verdict_path_is_good(reading->text, reading->len);
 		break;
 	case OF_WARNING:
 		reading->bad_warnings |= is_host_reason(reading);
+		if (reading->warnings <= VERDICT_WARNED_MAX)
+			keep_reason(reading, reading->warned[reading->warnings - 1]);
 		break;
 	case NOTHING:
 		break;
@@ -418,6 +421,7 @@ enum verdict_fault verdict_parse(const uint8_t *json, size_t len, bool by_host,
 	verdict.approval = reading->types[APPROVAL] != ABSENT;
 	memcpy(verdict.reason, reading->reason, sizeof(verdict.reason));
 	verdict.warnings = reading->warnings;
+	memcpy(verdict.warned, reading->warned, sizeof(verdict.warned));
 	verdict.has_evidence = reading->evidence;
 	if (reading->evidence &&
 	    digest(reading->evidence, reading->evidence_end, verdict.evidence) < 0)

@@ -21,7 +21,7 @@
  * Anything else is malformed, and its session fails with SESSION_VERDICT_INVALID.
  *
  * Invariant: nothing of the answer is kept but what struct verdict holds: the evidence as a
- * digest, the message and the warnings' texts not at all.
+ * digest, the messages not at all.
  */
 #ifndef SLUICE_CORE_VERDICT_H
 #define SLUICE_CORE_VERDICT_H
@@ -37,6 +37,8 @@
 #define VERDICT_EVIDENCE_MAX 10240u
 /* What a peer, a metric and the audit trail may be told: [a-z0-9_.:-]{1,64}. */
 #define VERDICT_REASON_MAX 64u
+/* Warnings whose reasons are kept. */
+#define VERDICT_WARNED_MAX 4u
 /* Bytes of a verdict at most; a longer answer is malformed. */
 #define VERDICT_SIZE_MAX (64u << 10)
 
@@ -48,6 +50,8 @@ struct verdict {
 	/* "" where there is none; "unnamed" where it is not of the letters above. */
 	char reason[VERDICT_REASON_MAX + 1];
 	uint32_t warnings;
+	/* The reasons of the first ones, as above; "" where one has none. */
+	char warned[VERDICT_WARNED_MAX][VERDICT_REASON_MAX + 1];
 	bool has_evidence;
 	/* Digest of its bytes as they came, from { to }; "" without. */
 	char evidence[SHA256_HEX_SIZE];
