@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/unix_socket.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 
 #include "sys/fd.h"
 
+/* Linux 6.5; the headers of Debian 12 are older. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
 #define BACKLOG 64
+/* Groups that a socket is opened to. */
+#define ADMITTED_MAX 2u
 
 static int fill_address(const char *path, struct sockaddr_un *address)
 {
@@ -39,7 +53,7 @@ static int clear_stale(const char *path, const struct sockaddr_un *address)
 	return unlink(path) ? -errno : 0;
 }
 
-int unix_socket_listen(const char *path, mode_t mode, int *ret_fd)
+static int listen_at(const char *path, mode_t mode, int type, int *ret_fd)
 {
 	int fd cleanup(fd_closep) = -1;
 	struct sockaddr_un address;
@@ -51,7 +65,7 @@ int unix_socket_listen(const char *path, mode_t mode, int *ret_fd)
 	r = clear_stale(path, &address);
 	if (r)
 		return r;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	/* Nobody connects between bind() and chmod(): the file is born without permissions. */
@@ -69,6 +83,48 @@ int unix_socket_listen(const char *path, mode_t mode, int *ret_fd)
 	return 0;
 }
 
+int unix_socket_listen(const char *path, mode_t mode, int *ret_fd)
+{
+	return listen_at(path, mode, SOCK_STREAM | SOCK_NONBLOCK, ret_fd);
+}
+
+int unix_socket_listen_packets(const char *path, mode_t mode, int *ret_fd)
+{
+	return listen_at(path, mode, SOCK_SEQPACKET | SOCK_NONBLOCK, ret_fd);
+}
+
+/* The form in which the kernel takes a list: <linux/posix_acl_xattr.h>, little endian. */
+static void put_entry(struct posix_acl_xattr_entry *entry, unsigned int tag, unsigned int perm,
+		      uint32_t id)
+{
+	entry->e_tag = htole16(tag);
+	entry->e_perm = htole16(perm);
+	entry->e_id = htole32(id);
+}
+
+int unix_socket_admit(const char *path, const gid_t *gids, size_t count)
+{
+	static const unsigned int all = ACL_READ | ACL_WRITE;
+	struct {
+		struct posix_acl_xattr_header header;
+		struct posix_acl_xattr_entry entries[4 + ADMITTED_MAX];
+	} list = {.header.a_version = htole32(POSIX_ACL_XATTR_VERSION)};
+	size_t n = 0;
+
+	if (count > ADMITTED_MAX)
+		return -E2BIG;
+	put_entry(&list.entries[n++], ACL_USER_OBJ, all, (uint32_t)ACL_UNDEFINED_ID);
+	put_entry(&list.entries[n++], ACL_GROUP_OBJ, 0, (uint32_t)ACL_UNDEFINED_ID);
+	for (size_t i = 0; i < count; i++)
+		put_entry(&list.entries[n++], ACL_GROUP, all, gids[i]);
+	put_entry(&list.entries[n++], ACL_MASK, all, (uint32_t)ACL_UNDEFINED_ID);
+	put_entry(&list.entries[n++], ACL_OTHER, 0, (uint32_t)ACL_UNDEFINED_ID);
+	return setxattr(path, "system.posix_acl_access", &list,
+			sizeof(list.header) + n * sizeof(list.entries[0]), 0)
+		       ? -errno
+		       : 0;
+}
+
 int unix_socket_peer(int fd, struct unix_peer *ret_peer)
 {
 	struct ucred ucred;
@@ -76,6 +132,35 @@ int unix_socket_peer(int fd, struct unix_peer *ret_peer)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &len))
 		return -errno;
-	*ret_peer = (struct unix_peer){.pid = ucred.pid, .uid = ucred.uid};
+	*ret_peer = (struct unix_peer){.pid = ucred.pid, .uid = ucred.uid, .gid = ucred.gid};
 	return 0;
+}
+
+bool unix_socket_peer_lives(int fd)
+{
+	int pidfd cleanup(fd_closep) = -1;
+	struct pollfd end = {.events = POLLIN};
+	socklen_t len = sizeof(pidfd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len))
+		return errno == ENOPROTOOPT;
+	end.fd = pidfd;
+	return !poll(&end, 1, 0);
+}
+
+bool unix_socket_peer_is_in(int fd, const struct unix_peer *peer, gid_t gid)
+{
+	socklen_t len = 0;
+	bool found = peer->gid == gid;
+	gid_t *gids;
+
+	/* Without room it says how much there is; without groups there is nothing to say. */
+	if (found || !getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) || errno != ERANGE)
+		return found;
+	gids = malloc(len);
+	if (gids && !getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &len))
+		for (size_t i = 0; i < len / sizeof(*gids); i++)
+			found |= gids[i] == gid;
+	free(gids);
+	return found;
 }
