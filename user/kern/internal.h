@@ -64,7 +64,11 @@ struct kern {
 	struct sluice_ledger *ledgers; /* the mapped array */
 	struct kern_watched *watched;  /* SLUICE_WATCHES of them */
 	size_t watched_count;
-	uint64_t *left; /* ids of the streams that a predecessor left open */
+	bool adopts;	   /* there were pins */
+	bool owns;	   /* the configuration names this process */
+	pid_t predecessor; /* that hands over; 0: none */
+	int lock_fd;	   /* on the directory, while it opens */
+	uint64_t *left;	   /* ids of the streams that a predecessor left open */
 	size_t left_count;
 	struct ring_buffer *rings;
 	/* While events are consumed. */
@@ -83,8 +87,6 @@ int kern_fail(const struct kern_error *error, int r, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* owner.c */
-/* Start time of a process in clock ticks. -ESRCH. */
-int kern_owner_start(pid_t pid, uint64_t *ret_start) must_check;
 struct kern_owner {
 	uint32_t abi;
 	uint32_t pid;

@@ -36,6 +36,7 @@ struct kern_options {
 	const char *instance; /* as the operator names it, for the line that says how to clear */
 	const char *daemon_cgroup; /* path in cgroup v2; the caller is already in it */
 	uint16_t listen_port;
+	pid_t predecessor; /* lives, and hands its pins over; 0: none does */
 };
 
 /*
@@ -48,8 +49,20 @@ struct kern_options {
  */
 int kern_open(const struct kern_options *options, struct kern **ret_kern, char *error,
 	      size_t error_len) must_check;
+/*
+ * The two steps of kern_open(). The first loads everything, and changes nothing that the
+ * predecessor uses: until the second, which makes this process the owner, he goes on. Where he
+ * hands over what is open, its routes and addresses stay, and kern_settle_left() destroys
+ * nothing. Errors of either as kern_open(); after one of the second kern_close() remains.
+ */
+int kern_prepare(const struct kern_options *options, struct kern **ret_kern, char *error,
+		 size_t error_len) must_check;
+int kern_take(struct kern *kern, const struct kern_options *options, char *error,
+	      size_t error_len) must_check;
 /* Closes descriptors and leaves what is pinned. Accepts NULL. */
 void kern_close(struct kern *kern);
+/* The same, where a successor owns the pins already. Accepts NULL. */
+void kern_leave(struct kern *kern);
 /* Unwatches all, destroys every gated socket, unpins, the gate last; then as kern_close. */
 int kern_remove(struct kern *kern);
 /* The same for pins whose daemon is dead, whatever their ABI. -EBUSY: it is alive. */
@@ -71,6 +84,9 @@ int kern_accepted_origin(struct kern *kern, int fd, struct sluice_origin *ret_or
 /* What the gate knows of a data socket. -ENOENT before it is established. */
 int kern_gate_state(struct kern *kern, int fd, struct sluice_gate *ret_gate) must_check;
 
+/* When a process began: clock ticks since boot (proc_pid_stat(5), field 22). -ESRCH. */
+int kern_owner_start(pid_t pid, uint64_t *ret_start) must_check;
+
 /* Slots. -ENOSPC: all in use. */
 int kern_slot_take(struct kern *kern, uint32_t *ret_slot, uint16_t *ret_generation) must_check;
 /* The slot's generation moves on at once: nothing more leaves by the old one. */
@@ -85,6 +101,13 @@ void kern_upstream_clear(struct kern *kern, uint64_t stream);
 /* Open streams, for a successor. */
 int kern_stream_record(struct kern *kern, uint64_t stream, const struct sluice_open_stream *open);
 void kern_stream_forget(struct kern *kern, uint64_t stream);
+/*
+ * A stream that the predecessor handed over: kern_settle_left() leaves it alone, and its slots
+ * stay taken. sockets: those that the request and the response are sent to. -ENOENT: it is not
+ * among what was open. -EXDEV: a socket is not bound to the slot that its record names.
+ */
+int kern_stream_take(struct kern *kern, uint64_t stream, const int sockets[2],
+		     struct sluice_open_stream *ret_open) must_check;
 /*
  * The ledger of a flow: what a successor needs to settle it. Plain stores, of which a
  * kill leaves those that came before it (include/sluice/abi.h has their order). Without
@@ -157,12 +180,19 @@ void kern_policy_clear(struct kern *kern, uint32_t policy);
  */
 int kern_watch(struct kern *kern, const char *cgroup, uint32_t policy, enum sluice_dns dns,
 	       uint64_t *ret_id) must_check;
+/*
+ * What begins in a watched cgroup from now on is under that policy; what was captured
+ * before keeps its number. -ENOENT: no such watch.
+ */
+int kern_watch_policy(struct kern *kern, uint64_t id, uint32_t policy,
+		      enum sluice_dns dns) must_check;
 /* Also where the cgroup is gone. -ENOENT: no such watch. */
 int kern_unwatch(struct kern *kern, uint64_t id) must_check;
 struct kern_watch_info {
 	uint64_t id;
 	uint32_t policy;
-	char path[512]; /* empty where the cgroup is gone */
+	int path_error; /* 0; -ESTALE: the cgroup is gone; else why its path is not known */
+	char path[512]; /* empty with an error */
 };
 /* The watched cgroups; returns how many were written to list (at most max). */
 size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_t max);

@@ -67,7 +67,8 @@ static int check_dir(const char *pin_dir, const struct kern_error *error)
 }
 
 /* Decides whether there are pins to adopt; clears what a start left that never finished. */
-static int check_owner(const char *pin_dir, bool *ret_adopt, const struct kern_error *error)
+static int check_owner(const char *pin_dir, pid_t predecessor, bool *ret_adopt,
+		       const struct kern_error *error)
 {
 	struct kern_owner owner;
 	int r = kern_owner_read(pin_dir, &owner);
@@ -93,7 +94,10 @@ static int check_owner(const char *pin_dir, bool *ret_adopt, const struct kern_e
 	if (r < 0)
 		return kern_fail(error, r, "cannot read the pins in '%s': %s", pin_dir,
 				 strerror(-r));
-	if (owner.alive)
+	if (predecessor && (!owner.alive || owner.pid != (uint32_t)predecessor))
+		return kern_fail(error, -ESRCH, "the pins in '%s' are not those of process %d",
+				 pin_dir, (int)predecessor);
+	if (owner.alive && !predecessor)
 		return kern_fail(error, -EBUSY,
 				 "the pins in '%s' belong to a running daemon (pid %u); stop it "
 				 "first, or choose another instance",
@@ -251,8 +255,9 @@ static int begin(struct kern *kern)
 
 	_Static_assert(sizeof(struct sluice_route_key) <= sizeof(struct sluice_origin_key),
 		       "the key of any map that is cleared");
-	r = map_clear(kern->skel->maps.routes);
-	if (r == 0)
+	/* Of one that hands over they are what holds now. */
+	r = kern->predecessor ? 0 : map_clear(kern->skel->maps.routes);
+	if (r == 0 && !kern->predecessor)
 		r = map_clear(kern->skel->maps.upstreams);
 	if (r == 0)
 		r = kern_streams_begin(kern);
@@ -267,14 +272,12 @@ static int begin(struct kern *kern)
 	return r;
 }
 
-static int open_on(struct kern *kern, const struct kern_options *options, bool adopt,
+static int take_on(struct kern *kern, const struct kern_options *options,
 		   const struct kern_error *error)
 {
+	bool adopt = kern->adopts;
 	int r;
 
-	r = load(kern, adopt, error);
-	if (r < 0)
-		return r;
 	r = begin(kern);
 	if (r < 0)
 		return kern_fail(error, r, "cannot set up the BPF maps: %s", strerror(-r));
@@ -297,6 +300,7 @@ static int open_on(struct kern *kern, const struct kern_options *options, bool a
 					 strerror(-r));
 	}
 	r = kern_owner_write(kern, options->listen_port, true);
+	kern->owns = r == 0;
 	if (r == 0 && !adopt)
 		r = map_pin(kern->skel->maps.config, kern->pin_dir);
 	if (r < 0)
@@ -314,6 +318,7 @@ static void kern_free(struct kern *kern)
 	kern_ledgers_done(kern);
 	sluice_bpf__destroy(kern->skel);
 	fd_close(kern->mount_fd);
+	fd_close(kern->lock_fd);
 	free(kern->watched);
 	free(kern->left);
 	free(kern->pin_dir);
@@ -326,7 +331,8 @@ static int kern_new(const struct kern_options *options, struct kern **ret_kern)
 
 	if (!kern)
 		return -ENOMEM;
-	kern->mount_fd = -1;
+	kern->mount_fd = kern->lock_fd = -1;
+	kern->predecessor = options->predecessor;
 	kern->pin_dir = strdup(options->pin_dir);
 	kern->watched = calloc(SLUICE_WATCHES, sizeof(*kern->watched));
 	if (!kern->pin_dir || !kern->watched) {
@@ -337,13 +343,35 @@ static int kern_new(const struct kern_options *options, struct kern **ret_kern)
 	return 0;
 }
 
-int kern_open(const struct kern_options *options, struct kern **ret_kern, char *error,
-	      size_t error_len)
+/* The directory, the lock on it, and the programs. */
+static int prepare_on(struct kern *kern, const struct kern_options *options,
+		      const struct kern_error *error)
+{
+	int r = check_dir(options->pin_dir, error);
+
+	if (r < 0)
+		return r;
+	kern->lock_fd = kern_pins_lock(options->pin_dir);
+	if (kern->lock_fd < 0)
+		return kern_fail(error, kern->lock_fd, "another daemon is starting on '%s'",
+				 options->pin_dir);
+	r = check_owner(options->pin_dir, options->predecessor, &kern->adopts, error);
+	if (r < 0) {
+		/* Made above where it was not there; with pins in it it stays. */
+		(void)rmdir(options->pin_dir);
+		return r;
+	}
+	r = load(kern, kern->adopts, error);
+	if (r < 0 && !kern->adopts)
+		(void)kern_remove_all(options->pin_dir);
+	return r;
+}
+
+int kern_prepare(const struct kern_options *options, struct kern **ret_kern, char *error,
+		 size_t error_len)
 {
 	const struct kern_error line = {error, error_len, options->instance};
-	int lock cleanup(fd_closep) = -1;
 	struct kern *kern;
-	bool adopt = false;
 	int r;
 
 	libbpf_set_print(NULL);
@@ -351,29 +379,11 @@ int kern_open(const struct kern_options *options, struct kern **ret_kern, char *
 	if (r < 0)
 		return kern_fail(&line, r, "out of memory");
 	r = kern_cgroup_open(options->daemon_cgroup, &kern->mount_fd, &kern->daemon_id);
-	if (r < 0) {
-		kern_free(kern);
-		return kern_fail(&line, r, "'%s' is no cgroup v2 directory: %s",
-				 options->daemon_cgroup, strerror(-r));
-	}
-	r = check_dir(options->pin_dir, &line);
-	if (r == 0) {
-		lock = kern_pins_lock(options->pin_dir);
-		if (lock < 0)
-			r = kern_fail(&line, lock, "another daemon is starting on '%s'",
-				      options->pin_dir);
-	}
-	if (r == 0) {
-		r = check_owner(options->pin_dir, &adopt, &line);
-		/* Made above where it was not there; with pins in it it stays. */
-		if (r < 0)
-			(void)rmdir(options->pin_dir);
-	}
-	if (r == 0) {
-		r = open_on(kern, options, adopt, &line);
-		if (r < 0 && !adopt)
-			(void)kern_remove_all(options->pin_dir);
-	}
+	if (r < 0)
+		(void)kern_fail(&line, r, "'%s' is no cgroup v2 directory: %s",
+				options->daemon_cgroup, strerror(-r));
+	else
+		r = prepare_on(kern, options, &line);
 	if (r < 0) {
 		kern_free(kern);
 		return r;
@@ -382,11 +392,46 @@ int kern_open(const struct kern_options *options, struct kern **ret_kern, char *
 	return 0;
 }
 
+int kern_take(struct kern *kern, const struct kern_options *options, char *error, size_t error_len)
+{
+	const struct kern_error line = {error, error_len, options->instance};
+	int r = take_on(kern, options, &line);
+
+	if (r == 0)
+		fd_close(take_fd(kern->lock_fd));
+	return r;
+}
+
+int kern_open(const struct kern_options *options, struct kern **ret_kern, char *error,
+	      size_t error_len)
+{
+	struct kern *kern;
+	int r = kern_prepare(options, &kern, error, error_len);
+
+	if (r < 0)
+		return r;
+	r = kern_take(kern, options, error, error_len);
+	if (r < 0) {
+		if (!kern->adopts)
+			(void)kern_remove_all(options->pin_dir);
+		kern_free(kern);
+		return r;
+	}
+	*ret_kern = kern;
+	return 0;
+}
+
+void kern_leave(struct kern *kern)
+{
+	kern_free(kern);
+}
+
 void kern_close(struct kern *kern)
 {
 	if (!kern)
 		return;
 	/* The pins then look like those of a killed daemon, to its successor too. */
-	(void)kern_owner_write(kern, 0, false);
+	if (kern->owns)
+		(void)kern_owner_write(kern, 0, false);
 	kern_free(kern);
 }

@@ -24,6 +24,9 @@ int kern_owner_start(pid_t pid, uint64_t *ret_start)
 	text[len] = '\0';
 	/* The name of the program, field 2, may hold blanks and brackets itself. */
 	at = strrchr(text, ')');
+	/* One that nobody has waited for is dead all the same. */
+	if (at && strlen(at) > 2 && (at[2] == 'Z' || at[2] == 'X'))
+		return -ESRCH;
 	for (field = 2; at && field < 22; field++) {
 		at = strchr(at, ' ');
 		if (at)

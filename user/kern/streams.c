@@ -150,6 +150,42 @@ static int settle(struct kern *kern, uint64_t id, const struct kern_settling *se
 	return r;
 }
 
+static int check_socket(const struct kern *kern, int fd, uint64_t id, uint32_t slot,
+			uint16_t generation)
+{
+	struct sluice_socket mark;
+	int r = bpf_map_lookup_elem(bpf_map__fd(kern->skel->maps.sockets), &fd, &mark);
+
+	if (r < 0)
+		return r == -ENOENT ? -EXDEV : r;
+	if (mark.slot != slot || mark.generation != generation || mark.stream != id ||
+	    !(mark.flags & SLUICE_SOCKET_DATA))
+		return -EXDEV;
+	return 0;
+}
+
+int kern_stream_take(struct kern *kern, uint64_t stream, const int sockets[2],
+		     struct sluice_open_stream *ret_open)
+{
+	struct sluice_open_stream open;
+	size_t at = 0, side;
+	int r;
+
+	while (at < kern->left_count && kern->left[at] != stream)
+		at++;
+	if (at == kern->left_count)
+		return -ENOENT;
+	r = bpf_map_lookup_elem(bpf_map__fd(kern->skel->maps.streams), &stream, &open);
+	for (side = 0; r == 0 && side < ARRAY_SIZE(open.slot); side++)
+		r = check_socket(kern, sockets[side], stream, open.slot[side],
+				 open.generation[side]);
+	if (r < 0)
+		return r;
+	kern->left[at] = kern->left[--kern->left_count];
+	*ret_open = open;
+	return 0;
+}
+
 int kern_settle_left(struct kern *kern, const struct kern_settling *settling)
 {
 	char path[PATH_MAX];
@@ -157,7 +193,8 @@ int kern_settle_left(struct kern *kern, const struct kern_settling *settling)
 	int r;
 
 	r = kern_pins_path(path, kern->pin_dir, kern_gate_hooks.dir);
-	if (r == 0)
+	/* Connections wait in the listeners that were handed over. */
+	if (r == 0 && !kern->predecessor)
 		r = kern_pins_each_id(path, destroy_gated, NULL);
 	/* Before anything new is told of, behind which a successor would not find it. */
 	for (i = 0; r == 0 && i < kern->left_count; i++)

@@ -80,6 +80,22 @@ int kern_watch(struct kern *kern, const char *cgroup, uint32_t policy, enum slui
 	return 0;
 }
 
+int kern_watch_policy(struct kern *kern, uint64_t id, uint32_t policy, enum sluice_dns dns)
+{
+	const struct sluice_watch watch = {.cgroup = id, .policy = policy, .dns = dns};
+	struct kern_watched *watched = watched_find(kern, id);
+	int r;
+
+	if (policy == 0 || policy >= SLUICE_POLICIES)
+		return -EINVAL;
+	if (!watched)
+		return -ENOENT;
+	r = watch_write(kern, id, &watch);
+	if (r == 0)
+		watched->policy = policy;
+	return r;
+}
+
 int kern_unwatch(struct kern *kern, uint64_t id)
 {
 	struct kern_watched *watched = watched_find(kern, id);
@@ -129,25 +145,29 @@ int kern_watches_adopt(struct kern *kern)
 	return r < 0 ? r : kern_pins_each_id(path, adopt_one, kern);
 }
 
-/* The path of a cgroup; empty where it is gone. */
-static void path_of(const struct kern *kern, uint64_t id, char *path, size_t len)
+/* The path of a cgroup. -ESTALE: it is gone; path is empty after an error. */
+static int path_of(const struct kern *kern, uint64_t id, char *path, size_t len)
 {
 	static const char deleted[] = " (deleted)";
 	int fd cleanup(fd_closep) = -1;
 	char link[64];
 	ssize_t got;
+	int r;
 
 	path[0] = '\0';
-	if (kern_cgroup_open_id(kern, id, &fd) < 0)
-		return;
+	r = kern_cgroup_open_id(kern, id, &fd);
+	if (r)
+		return r;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	got = readlink(link, path, len - 1);
-	if (got < 0)
-		got = 0;
-	path[got] = '\0';
-	if ((size_t)got >= sizeof(deleted) &&
-	    strcmp(path + got - (sizeof(deleted) - 1), deleted) == 0)
+	r = got < 0 ? -errno : 0;
+	path[r ? 0 : got] = '\0';
+	if ((size_t)MAX(got, 0) >= sizeof(deleted) &&
+	    strcmp(path + got - (sizeof(deleted) - 1), deleted) == 0) {
 		path[0] = '\0';
+		r = -ESTALE;
+	}
+	return r;
 }
 
 size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_t max)
@@ -157,7 +177,7 @@ size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_
 	for (i = 0; i < count; i++) {
 		list[i].id = kern->watched[i].id;
 		list[i].policy = kern->watched[i].policy;
-		path_of(kern, list[i].id, list[i].path, sizeof(list[i].path));
+		list[i].path_error = path_of(kern, list[i].id, list[i].path, sizeof(list[i].path));
 	}
 	return count;
 }
