@@ -183,7 +183,17 @@ define link
 	$(Q)$(CC) $(CFLAGS_ALL) $(LTO_LINK) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call libs,$(1))
 endef
 
-$(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(KERN_OBJ) $(SYS_OBJ) $(BUILD)/libcore.a
+# The status page, one document, as data of the daemon.
+$(BUILD)/page/page.c: scripts/page.sh $(wildcard user/daemon/page/*)
+	@mkdir -p $(@D)
+	$(call say,PAGE,$@)
+	$(Q)scripts/page.sh user/daemon/page > $@
+
+$(BUILD)/page/page.o: $(BUILD)/page/page.c user/daemon/web_page.h
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(BUILD)/page/page.o $(KERN_OBJ) $(SYS_OBJ) $(BUILD)/libcore.a
 	$(call link,$(PKGS_DAEMON) $(PKGS_SYS) $(PKGS_KERN) $(PKGS_CORE))
 
 $(BUILD)/sluicectl: $(call obj,$(CLI_SRC)) $(SYS_OBJ) $(BUILD)/libcore.a
@@ -218,6 +228,7 @@ $(BUILD)/tests/unit/test_metrics_text: $(call san,user/daemon/metrics_text.c use
 $(BUILD)/tests/unit/test_metrics_age: $(call san,user/daemon/age.c)
 $(BUILD)/tests/unit/test_web_host: $(call san,user/daemon/web_host.c)
 $(BUILD)/tests/unit/test_audit_record: $(call san,user/daemon/audit_record.c)
+$(BUILD)/tests/unit/test_policies: $(call san,user/daemon/policies.c)
 $(BUILD)/tests/unit/test_audit_file: $(call san,user/daemon/audit_file.c)
 $(BUILD)/tests/unit/test_audit_quota: $(call san,user/daemon/audit_quota.c)
 $(BUILD)/tests/unit/test_audit_syncer: $(call san,user/daemon/audit_syncer.c)
@@ -253,7 +264,7 @@ $(BUILD)/tests/fuzz/replay: $(call san,$(FUZZ_SRC) tests/fuzz/replay.c $(BASE_SR
 	$(Q)$(CC) $(SAN) -pie -o $@ $^ $(call libs,$(FUZZ_PKGS))
 
 .SECONDARY:
--include $(shell find $(BUILD) -path $(BUILD)/vm -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/vm -o -path $(BUILD)/deb \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 
 # What follows installs missing packages first, then builds in a second make, since
 # pkg-config has answers only then.

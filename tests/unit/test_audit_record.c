@@ -188,10 +188,14 @@ static void records_of_sessions(void **unused)
 		.decision = "transformed",
 		.by = "task",
 		.enforcing = true,
+		.reason = "bad_word",
+		.evidence = "00ff",
+		.warnings = 7,
+		.warned = {"one", "", "three", "four"},
 	};
 	static const char members[] =
 		"seq time event stream session policy cgroup pid uid track start end task rule "
-		"decision by enforcing hash ";
+		"decision by enforcing reason evidence warnings warned hash ";
 	json_t *record;
 
 	(void)unused;
@@ -203,12 +207,19 @@ static void records_of_sessions(void **unused)
 	record = sealed(members);
 	assert_string_equal(text_of(record, "track"), "response");
 	assert_int_equal(number_of(record, "rule"), UINT32_MAX);
+	assert_string_equal(text_of(record, "reason"), "bad_word");
+	assert_string_equal(text_of(record, "evidence"), "00ff");
+	assert_int_equal(number_of(record, "warnings"), 7);
+	assert_int_equal(json_array_size(json_object_get(record, "warned")), 4);
 	json_decref(record);
 	audit_record_outcome(&line, &stamp, &who, 0, &none);
 	record = sealed(members);
 	assert_true(json_is_null(json_object_get(record, "track")));
 	assert_true(json_is_null(json_object_get(record, "start")));
 	assert_true(json_is_null(json_object_get(record, "rule")));
+	assert_true(json_is_null(json_object_get(record, "reason")));
+	assert_true(json_is_null(json_object_get(record, "evidence")));
+	assert_int_equal(json_array_size(json_object_get(record, "warned")), 0);
 	assert_true(json_is_false(json_object_get(record, "enforcing")));
 	json_decref(record);
 	audit_record_watermark(&line, &stamp, &who, 0, SESSION_REQUEST, 44);
@@ -261,7 +272,8 @@ static void long_names_are_cut(void **unused)
 		outcome.start = outcome.end = INT64_MAX;
 		audit_record_outcome(&line, &stamp, &named, INT64_MAX, &outcome);
 		record = sealed("seq time event stream session policy cgroup pid uid track start "
-				"end task rule decision by enforcing hash ");
+				"end task rule decision by enforcing reason evidence warnings "
+				"warned hash ");
 		assert_int_equal(strlen(text_of(record, "task")),
 				 kind ? (AUDIT_TEXT_MAX - 2) / 2 : AUDIT_TEXT_MAX - 2);
 		json_decref(record);

@@ -21,6 +21,7 @@ struct first {
 
 struct second {
 	uint64_t number;
+	unsigned int choice;
 };
 
 static const struct option_spec first_specs[] = {
@@ -29,6 +30,8 @@ static const struct option_spec first_specs[] = {
 };
 static const struct option_spec second_specs[] = {
 	{"number", "N", OPTION_NUMBER, offsetof(struct second, number), "a number", 5, 10},
+	{"choice", "one|two|twofold", OPTION_CHOICE, offsetof(struct second, choice), "one of them",
+	 0, 0},
 };
 
 static struct first first;
@@ -38,7 +41,7 @@ static int rest;
 /* Parses words that blanks separate; standard error goes nowhere. */
 static int parse(const char *words, bool stop_early)
 {
-	const struct option_group groups[] = {{first_specs, 2, &first}, {second_specs, 1, &second}};
+	const struct option_group groups[] = {{first_specs, 2, &first}, {second_specs, 2, &second}};
 	static char text[256];
 	static char *argv[32];
 	int argc = 0, saved, result;
@@ -117,6 +120,19 @@ static void numbers_are_bounded(void **state)
 			fail_msg("'%s' was taken", bad[i]);
 }
 
+static void a_choice_is_one_of_its_words(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("test --choice two", false), 0);
+	assert_int_equal(second.choice, 1);
+	assert_int_equal(parse("test --choice=twofold", false), 0);
+	assert_int_equal(second.choice, 2);
+	assert_int_equal(parse("test --choice tw", false), -EINVAL);
+	assert_int_equal(parse("test --choice one|two", false), -EINVAL);
+	assert_int_equal(parse("test --choice=", false), -EINVAL);
+	assert_int_equal(parse("test --choice twofolds", false), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +140,7 @@ int main(void)
 		cmocka_unit_test(options_end_where_they_should),
 		cmocka_unit_test(help_is_told_from_an_error),
 		cmocka_unit_test(numbers_are_bounded),
+		cmocka_unit_test(a_choice_is_one_of_its_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
-#include "core/channel.h"
-#include "core/exchange.h"
 #include "core/pipeline.h"
+#include "daemon/audit.h"
 #include "daemon/flow.h"
 #include "daemon/interceptor.h"
 #include "daemon/policies.h"
@@ -67,6 +65,24 @@ void asking_free(struct asking *asking)
 	free(asking);
 }
 
+void asking_get(const struct asking *asking, size_t number, struct asker_state *ret_state)
+{
+	*ret_state = (struct asker_state){0};
+	if (asking && number < asking->count)
+		asker_get(&asking->askers[number], ret_state);
+}
+
+/* Of a pipeline's tasks those that gate are numbered first. */
+static bool is_enforcing(const struct flow *flow, const struct pipeline_work *work)
+{
+	const struct loaded_policy *policy = flow->stream->policy;
+	const struct pipeline_task *tasks = policy->tasks[flow->track];
+
+	return work->task->output ||
+	       (work->task >= tasks &&
+		work->task < tasks + policy->policy->track_task_count[flow->track]);
+}
+
 /* The asking may be gone once the flow has heard of it. */
 static void on_answered(void *context, const struct interceptor_answer *answer)
 {
@@ -76,50 +92,80 @@ static void on_answered(void *context, const struct interceptor_answer *answer)
 
 	LIST_REMOVE(errand, entry);
 	free(errand);
+	if (answer->failure == SESSION_OK && answer->verdict.decision == VERDICT_ALLOW &&
+	    answer->verdict.warnings)
+		audit_warned(flow->stream, flow->track, &work, is_enforcing(flow, &work),
+			     &answer->verdict);
 	flow_judged(flow, &work, answer->failure, &answer->verdict);
 }
 
-/* Of a text that only ends with its unit more may come in the next. */
-static bool is_last(const struct span_item *item)
+static enum agent_point point_of(enum session_track track, const struct pipeline_task *task)
 {
-	return item->final && strcmp(item->channel, CHANNEL_UNIT) != 0;
+	if (track == SESSION_REQUEST)
+		return AGENT_INPUT;
+	return task->output ? AGENT_OUTPUT : AGENT_POST_MODEL_CALL;
 }
 
-static int ask(struct asking *asking, struct errand *errand)
+/* A question, or a note, with what it borrows. */
+struct asking_about {
+	struct agent_context context;
+	struct agent_span span;
+	char session[48];
+};
+
+static void describe(const struct asking *asking, const struct pipeline_work *work,
+		     struct asking_about *about)
 {
 	struct stream *stream = asking->flow->stream;
-	const struct pipeline_work *work = &errand->work;
 	const struct span_item *item = &work->item;
-	bool request = asking->flow->track == SESSION_REQUEST;
-	const struct agent_span span = {
+
+	about->span = (struct agent_span){
 		.start = item->start,
 		.end = item->end,
 		.before = item->before,
 		.final = item->final,
 	};
-	char session[48];
-	struct agent_context about = {
-		.point = request ? AGENT_INPUT : AGENT_POST_MODEL_CALL,
+	(void)snprintf(about->session, sizeof(about->session), "%" PRIu64 ".%" PRIu64,
+		       (uint64_t)stream->origin.stream, work->exchange);
+	about->context = (struct agent_context){
+		.point = point_of(asking->flow->track, work->task),
 		.time_ms = clock_real_ms(),
 		.sequence = ++stream->asked,
 		.agent = stream->policy->policy->name,
-		.session = session,
+		.session = about->session,
+		.model = "unknown",
+		.finish_reason = AGENT_FINISH_INCREMENTAL,
 		.content = item->text,
 		.content_len = item->len,
 		.stream = stream->origin.stream,
 		.task = work->task->name,
-		.channel = item->channel,
-		.span = &span,
+		.channel = item->channel ?: "",
+		.span = &about->span,
 	};
+	if (item->last)
+		about->context.finish_reason = work->finish_reason ?: AGENT_FINISH_STOP;
+}
 
-	if (!request) {
-		about.model = "unknown";
-		about.finish_reason = is_last(item) ? "stop" : AGENT_FINISH_INCREMENTAL;
+static int ask(struct asking *asking, struct errand *errand)
+{
+	struct asking_about about;
+
+	describe(asking, &errand->work, &about);
+	return interceptor_ask(&asking->askers[errand->work.number], &about.context, on_answered,
+			       errand);
+}
+
+void asking_tell_left(struct asking *asking)
+{
+	struct pipeline_work work;
+	struct asking_about about;
+
+	for (size_t i = 0; asking && pipeline_left(asking->flow->pipeline, i, &work);
+	     i = work.number + 1) {
+		describe(asking, &work, &about);
+		about.context.finish_reason = AGENT_FINISH_INCOMPLETE;
+		interceptor_tell(asking->askers[work.number].interceptor, &about.context);
 	}
-	(void)snprintf(session, sizeof(session), "%" PRIu64 ".%" PRIu64,
-		       (uint64_t)stream->origin.stream,
-		       exchanges_number(stream->exchanges, asking->flow->track));
-	return interceptor_ask(&asking->askers[work->number], &about, on_answered, errand);
 }
 
 enum fault asking_ask(struct asking *asking)

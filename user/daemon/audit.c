@@ -158,6 +158,17 @@ int audit_started(struct daemon *daemon)
 	return 0;
 }
 
+void audit_handed_over(struct daemon *daemon, uint32_t pid, uint64_t streams, uint64_t settled)
+{
+	struct audit *audit = daemon->audit;
+	struct audit_line line;
+
+	if (!audit || !audit_begin(audit, &line))
+		return;
+	audit_record_handed_over(&line, &audit->stamp, pid, streams, settled);
+	(void)audit_end(audit, &line);
+}
+
 int audit_write(struct daemon *daemon)
 {
 	return daemon->audit ? audit_write_out(daemon->audit) : 0;
@@ -210,6 +221,26 @@ void audit_tick(struct daemon *daemon, uint64_t now_ns)
 	audit_sync_tick(audit, now_ns);
 	if (audit->ends_full || audit->ends_over)
 		end_streams(audit);
+}
+
+bool audit_counts(const struct daemon *daemon, struct audit_counts *ret_counts)
+{
+	const struct audit *audit = daemon->audit;
+
+	if (!audit)
+		return false;
+	*ret_counts = (struct audit_counts){
+		.records = audit->records,
+		.bytes = audit->bytes,
+		.errors = audit->errors,
+		.dropped = audit->dropped,
+		.refused = audit->refused,
+		.quota_dropped = audit->over_dropped,
+		.quota_refused = audit->over_refused,
+		.files = audit->file.count,
+		.failing = audit_is_failing(audit),
+	};
+	return true;
 }
 
 json_t *audit_status_json(const struct daemon *daemon)

@@ -13,7 +13,8 @@
  *      counted, and told by one record a second at most. Under on_full: close its streams end
  *      at the end of that turn, and how they and their sessions did is recorded.
  *
- * Without a trail each of these does nothing. Of the functions that take a stream none
+ * What is told of streams, sessions and calls is also told to who follows it (daemon/feed.h),
+ * with or without a trail; without one the rest does nothing. Of the functions that take a stream none
  * ends it: that is done at the end of the turn.
  */
 #ifndef SLUICE_DAEMON_AUDIT_H
@@ -32,6 +33,8 @@
 struct audit;
 struct daemon;
 struct pipeline_finding;
+struct pipeline_work;
+struct verdict;
 struct policy;
 struct stream;
 struct watch;
@@ -42,6 +45,8 @@ int audit_open(struct daemon *daemon, char *error, size_t error_len) must_check;
 int audit_follow(struct daemon *daemon) must_check;
 /* The daemon is open for business: says so in the trail. Errors of pthread_create(3). */
 int audit_started(struct daemon *daemon) must_check;
+/* Another process goes on with so many streams; so many could not be, and have settled. */
+void audit_handed_over(struct daemon *daemon, uint32_t pid, uint64_t streams, uint64_t settled);
 /* Writes and syncs what is left, behind a record that says so where it had started. */
 void audit_close(struct daemon *daemon);
 /* Tries again to write, syncs once a second, tells the head from time to time. */
@@ -79,9 +84,12 @@ void audit_session_opened(struct stream *stream, uint64_t number);
 void audit_session_settled(struct stream *stream, uint64_t number, const struct session *session,
 			   const struct session_state *state);
 /* A watcher found what gates nothing, or what ends the session when it is complete. */
-void audit_finding(struct stream *stream, uint64_t number, enum session_track track,
+void audit_finding(struct stream *stream, enum session_track track,
 		   const struct pipeline_finding *finding);
-/* A watermark moved, of a policy that asks for a record of it. */
+/* An interceptor allows, and warns. */
+void audit_warned(struct stream *stream, enum session_track track, const struct pipeline_work *work,
+		  bool enforcing, const struct verdict *verdict);
+/* A watermark moved: recorded where the policy asks for that. */
 void audit_watermark(struct stream *stream, uint64_t number, enum session_track track,
 		     uint64_t confirmed);
 /* What the receiver is told: task NULL where none denied. */
@@ -112,6 +120,14 @@ struct audit_call {
 };
 void audit_control(struct daemon *daemon, const struct audit_call *call);
 
+/* Counts since the start. */
+struct audit_counts {
+	uint64_t records, bytes, errors, dropped, refused, quota_dropped, quota_refused;
+	size_t files;
+	bool failing;
+};
+/* False: there is no trail. */
+bool audit_counts(const struct daemon *daemon, struct audit_counts *ret_counts) must_check;
 /*
  * {"directory", "head", "records", "bytes", "files", "failing", "errors", "dropped",
  * "refused", "quota": {"dropped", "refused"}}: counts since the start; null without a trail.

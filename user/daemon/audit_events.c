@@ -7,7 +7,9 @@
 #include "core/pipeline.h"
 #include "daemon/audit.h"
 #include "daemon/audit_internal.h"
+#include "daemon/audit_outcome.h"
 #include "daemon/daemon.h"
+#include "daemon/feed.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
 #include "daemon/settle.h"
@@ -43,7 +45,7 @@ static bool drop(struct audit *audit, struct watch *watch)
  * A record of a stream that goes on, beyond its cgroup's share too, but it ends then; unless
  * the record is of those that its text may repeat without end.
  */
-static bool begin(struct stream *stream, bool repeats, struct audit_line *line)
+static bool begin_record(struct stream *stream, bool repeats, struct audit_line *line)
 {
 	struct audit *audit = stream->daemon->audit;
 	struct watch *watch = stream->watch;
@@ -61,12 +63,44 @@ static bool begin(struct stream *stream, bool repeats, struct audit_line *line)
 	return repeats ? drop(audit, watch) : audit_begin(audit, line);
 }
 
-static void end(struct audit *audit, struct watch *watch, const struct audit_line *line)
-{
-	size_t len = audit_end(audit, line);
+/* What is told: of the trail, or where that takes none, of those who follow alone. */
+struct telling {
+	struct daemon *daemon;
+	struct watch *watch;
+	struct audit_line line;
+	struct audit_stamp *stamp;
+	bool recorded;
+};
 
-	if (watch)
-		audit_quota_charge(&watch->quota, len);
+/* False: nobody is told. */
+static bool begin_telling(struct telling *telling)
+{
+	struct daemon *daemon = telling->daemon;
+
+	if (!telling->recorded)
+		return feed_begin(&daemon->feed, &telling->line, &telling->stamp);
+	telling->stamp = &daemon->audit->stamp;
+	return true;
+}
+
+static bool begin(struct stream *stream, bool repeats, struct telling *telling)
+{
+	telling->daemon = stream->daemon;
+	telling->watch = stream->watch;
+	telling->recorded = begin_record(stream, repeats, &telling->line);
+	return begin_telling(telling);
+}
+
+static void end(struct telling *telling, const struct audit_who *who)
+{
+	size_t len;
+
+	feed_tell(telling->daemon, &telling->line, who->stream, who->cgroup);
+	if (!telling->recorded)
+		return;
+	len = audit_end(telling->daemon->audit, &telling->line);
+	if (telling->watch)
+		audit_quota_charge(&telling->watch->quota, len);
 }
 
 static void tell_loss(struct audit *audit, struct audit_loss *loss, struct audit_quota *quota,
@@ -142,9 +176,9 @@ static struct audit_who who_is(const struct stream *stream)
 			    stream->watch ? stream->watch->path : NULL);
 }
 
-static void record_connection(struct audit *audit, struct audit_line *line,
-			      const struct audit_who *who, const struct sluice_origin *origin,
-			      const char *action, const char *reason)
+static void record_connection(struct telling *telling, const struct audit_who *who,
+			      const struct sluice_origin *origin, const char *action,
+			      const char *reason)
 {
 	char comm[SLUICE_COMM_LEN + 1], peer[SETTLE_ADDRESS_LEN];
 	const struct audit_connection connection = {
@@ -156,21 +190,20 @@ static void record_connection(struct audit *audit, struct audit_line *line,
 
 	settle_format_comm(origin, comm);
 	settle_format_address(&origin->peer, peer, sizeof(peer));
-	audit_record_connection(line, &audit->stamp, who, &connection);
+	audit_record_connection(&telling->line, telling->stamp, who, &connection);
 }
 
 void audit_stream_opened(struct stream *stream)
 {
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
-	struct audit_line line;
+	struct telling telling;
 
-	if (!begin(stream, /* repeats: */ false, &line))
+	if (!begin(stream, /* repeats: */ false, &telling))
 		return;
 	record_connection(
-		audit, &line, &who, &stream->origin,
+		&telling, &who, &stream->origin,
 		policy_action_name(stream_is_relayed(stream) ? POLICY_PASS : POLICY_MEDIATE), NULL);
-	end(audit, stream->watch, &line);
+	end(&telling, &who);
 }
 
 /* What is refused for want of a record is counted, and told later. */
@@ -194,14 +227,16 @@ void audit_stream_refused(struct daemon *daemon, struct watch *watch,
 	const struct audit_who who =
 		audit_who_of(origin, watch && watch->policy ? watch->policy->policy->name : NULL,
 			     watch ? watch->path : NULL);
+	struct telling telling = {.daemon = daemon, .watch = watch};
 	struct audit *audit = daemon->audit;
-	struct audit_line line;
 
-	if (!audit || count_refused(audit, watch, reason) ||
-	    (is_over(watch) && !drop(audit, watch)) || !audit_begin(audit, &line))
+	telling.recorded = audit && !count_refused(audit, watch, reason) &&
+			   (!is_over(watch) || drop(audit, watch)) &&
+			   audit_begin(audit, &telling.line);
+	if (!begin_telling(&telling))
 		return;
-	record_connection(audit, &line, &who, origin, NULL, reason);
-	end(audit, watch, &line);
+	record_connection(&telling, &who, origin, NULL, reason);
+	end(&telling, &who);
 }
 
 static void fill_flows(const struct stream *stream, struct audit_settlement *settlement)
@@ -234,122 +269,88 @@ static const char *end_name(enum stream_end end)
 void audit_stream_settled(struct stream *stream)
 {
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
 	struct audit_settlement settlement = {
 		.end = end_name(stream->end),
 		.reason = stream->reason,
 	};
-	struct audit_line line;
+	struct telling telling;
 
-	if (!begin(stream, /* repeats: */ false, &line))
+	if (!begin(stream, /* repeats: */ false, &telling))
 		return;
 	fill_flows(stream, &settlement);
 	(void)memcpy(settlement.sessions, stream->sessions, sizeof(settlement.sessions));
-	audit_record_stream_settled(&line, &audit->stamp, &who, &settlement);
-	end(audit, stream->watch, &line);
+	audit_record_stream_settled(&telling.line, telling.stamp, &who, &settlement);
+	end(&telling, &who);
 }
 
 void audit_session_opened(struct stream *stream, uint64_t number)
 {
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
-	struct audit_line line;
+	struct telling telling;
 
-	if (!begin(stream, /* repeats: */ false, &line))
+	if (!begin(stream, /* repeats: */ false, &telling))
 		return;
-	audit_record_session_opened(&line, &audit->stamp, &who, number,
+	audit_record_session_opened(&telling.line, telling.stamp, &who, number,
 				    stream->policy->policy->level);
-	end(audit, stream->watch, &line);
+	end(&telling, &who);
 }
 
 static void record_outcome(struct stream *stream, uint64_t number, bool repeats,
 			   const struct audit_outcome *outcome)
 {
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
-	struct audit_line line;
+	struct telling telling;
 
-	if (!begin(stream, repeats, &line))
+	if (!begin(stream, repeats, &telling))
 		return;
-	audit_record_outcome(&line, &audit->stamp, &who, number, outcome);
-	end(audit, stream->watch, &line);
+	audit_record_outcome(&telling.line, telling.stamp, &who, number, outcome);
+	end(&telling, &who);
 }
 
-void audit_finding(struct stream *stream, uint64_t number, enum session_track track,
+void audit_finding(struct stream *stream, enum session_track track,
 		   const struct pipeline_finding *finding)
 {
-	const struct audit_outcome outcome = {
-		.has_track = true,
-		.has_span = true,
-		.has_rule = true,
-		.track = track,
-		.start = finding->start,
-		.end = finding->end,
-		.task = finding->task->name,
-		.rule = finding->rule,
-		.decision = "denied",
-		.by = finding->task->output ? "output" : "watcher",
-		.enforcing = finding->task->output,
-	};
+	const struct audit_outcome outcome = audit_outcome_found(track, finding);
 
-	record_outcome(stream, number, /* repeats: */ !finding->task->output, &outcome);
+	record_outcome(stream, finding->exchange, /* repeats: */ !finding->task->output, &outcome);
 }
 
-/* The task that ended it, where one did; the finding of one of `output` was told before. */
-static void tell_outcome(struct stream *stream, uint64_t number, const struct session *session,
-			 const struct session_state *state)
+void audit_warned(struct stream *stream, enum session_track track, const struct pipeline_work *work,
+		  bool enforcing, const struct verdict *verdict)
 {
-	const struct pipeline *pipeline = stream->flows[state->ended_track].pipeline;
-	const struct pipeline_denial *denial = pipeline ? pipeline_denial(pipeline) : NULL;
-	struct audit_outcome outcome = {
-		.has_track = true,
-		.has_span = true,
-		.track = state->ended_track,
-		.start = state->ended_start,
-		.end = state->ended_span_end,
-		.task = session_task_name(session, state->ended_track, state->ended_task),
-		.decision = state->end == SESSION_REWRITTEN_END ? "transformed" : "denied",
-		.by = "task",
-		.enforcing = true,
-	};
+	const struct audit_outcome outcome = audit_outcome_warned(track, work, enforcing, verdict);
 
-	if (state->ended_output)
-		return;
-	if (denial && outcome.task && !strcmp(denial->task, outcome.task)) {
-		/* A verdict names no rule. */
-		outcome.has_rule = !denial->reason;
-		outcome.rule = denial->rule;
+	record_outcome(stream, work->exchange, /* repeats: */ true, &outcome);
+}
+
+/* Who ended it, where a task or the operator did, or a task by saying nothing. */
+static void tell_outcomes(struct stream *stream, uint64_t number, const struct session *session,
+			  const struct session_state *state)
+{
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		const struct pipeline *pipeline = stream->flows[track].pipeline;
+		struct audit_outcome outcome;
+
+		if (pipeline && audit_outcome_ended((enum session_track)track, pipeline, session,
+						    state, &outcome))
+			record_outcome(stream, number, /* repeats: */ false, &outcome);
 	}
-	record_outcome(stream, number, /* repeats: */ false, &outcome);
-}
-
-static void tell_operator(struct stream *stream, uint64_t number)
-{
-	const struct audit_outcome outcome = {
-		.decision = "denied",
-		.by = "operator",
-		.enforcing = true,
-	};
-
-	record_outcome(stream, number, /* repeats: */ false, &outcome);
+	if (state->end == SESSION_FAILED_END && state->error == SESSION_OPERATOR)
+		record_outcome(stream, number, /* repeats: */ false, &audit_outcome_operator);
 }
 
 void audit_session_settled(struct stream *stream, uint64_t number, const struct session *session,
 			   const struct session_state *state)
 {
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
 	struct audit_settlement settlement = {
 		.end = session_end_name(state->end),
 		.reason = session_reason(state),
 	};
-	struct audit_line line;
+	struct telling telling;
 
-	if (state->end == SESSION_DENIED_END || state->end == SESSION_REWRITTEN_END)
-		tell_outcome(stream, number, session, state);
-	else if (state->end == SESSION_FAILED_END && state->error == SESSION_OPERATOR)
-		tell_operator(stream, number);
-	if (!begin(stream, /* repeats: */ false, &line))
+	tell_outcomes(stream, number, session, state);
+	if (!begin(stream, /* repeats: */ false, &telling))
 		return;
 	if (state->end == SESSION_FAILED_END)
 		settlement.error = session_result_name(state->error);
@@ -358,22 +359,25 @@ void audit_session_settled(struct stream *stream, uint64_t number, const struct 
 		settlement.tracks[track].received = state->track[track].received;
 		settlement.tracks[track].confirmed = state->track[track].confirmed;
 	}
-	audit_record_session_settled(&line, &audit->stamp, &who, number, &settlement);
-	end(audit, stream->watch, &line);
+	audit_record_session_settled(&telling.line, telling.stamp, &who, number, &settlement);
+	end(&telling, &who);
 }
 
 void audit_watermark(struct stream *stream, uint64_t number, enum session_track track,
 		     uint64_t confirmed)
 {
-	struct audit *audit = stream->daemon->audit;
+	struct telling telling = {.daemon = stream->daemon, .watch = stream->watch};
 	struct audit_who who;
-	struct audit_line line;
 
-	if (!begin(stream, /* repeats: */ true, &line))
+	if (stream->policy->policy->audit.watermarks)
+		telling.recorded = begin_record(stream, /* repeats: */ true, &telling.line);
+	else if (!feed_wants(&stream->daemon->feed, FEED_WATERMARK))
+		return;
+	if (!begin_telling(&telling))
 		return;
 	who = who_is(stream);
-	audit_record_watermark(&line, &audit->stamp, &who, number, track, confirmed);
-	end(audit, stream->watch, &line);
+	audit_record_watermark(&telling.line, telling.stamp, &who, number, track, confirmed);
+	end(&telling, &who);
 }
 
 void audit_refusal(struct stream *stream, const char *reason, const char *task)
@@ -385,15 +389,14 @@ void audit_refusal(struct stream *stream, const char *reason, const char *task)
 		[REFUSAL_JSONRPC] = "jsonrpc",
 	};
 	const struct audit_who who = who_is(stream);
-	struct audit *audit = stream->daemon->audit;
-	struct audit_line line;
+	struct telling telling;
 
-	if (!begin(stream, /* repeats: */ false, &line))
+	if (!begin(stream, /* repeats: */ false, &telling))
 		return;
-	audit_record_refusal(&line, &audit->stamp, &who,
+	audit_record_refusal(&telling.line, telling.stamp, &who,
 			     exchanges_number(stream->exchanges, SESSION_RESPONSE), task, reason,
 			     places[stream->refusing.mark.place]);
-	end(audit, stream->watch, &line);
+	end(&telling, &who);
 }
 
 void audit_control(struct daemon *daemon, const struct audit_call *call)
@@ -405,12 +408,15 @@ void audit_control(struct daemon *daemon, const struct audit_call *call)
 		.target = call->target,
 		.result = call->result,
 	};
+	const struct audit_who nobody = {0};
+	struct telling telling = {.daemon = daemon};
 	struct audit *audit = daemon->audit;
-	struct audit_line line;
 
-	if (!audit || !audit_begin(audit, &line))
+	telling.recorded = audit && audit_begin(audit, &telling.line);
+	if (!begin_telling(&telling))
 		return;
-	audit_record_control(&line, &audit->stamp, &record);
-	(void)audit_end(audit, &line);
-	audit_flush(audit);
+	audit_record_control(&telling.line, telling.stamp, &record);
+	end(&telling, &nobody);
+	if (audit)
+		audit_flush(audit);
 }

@@ -120,11 +120,16 @@ static void begin(struct audit_line *line, struct audit_stamp *stamp, const char
 	line->len = 0;
 	PUT(line, "{\"seq\":");
 	put_number(line, stamp->seq);
+	line->event = event;
+	line->time_at = line->len + 1;
 	PUT(line, ",\"time\":\"");
 	put_time(line, stamp);
-	PUT(line, "\",\"event\":\"");
+	PUT(line, "\"");
+	line->event_at = line->len;
+	PUT(line, ",\"event\":\"");
 	put_name(line, event);
 	PUT(line, "\"");
+	line->rest_at = line->len;
 }
 
 static void begin_stream(struct audit_line *line, struct audit_stamp *stamp, const char *event,
@@ -185,6 +190,18 @@ void audit_record_stopped(struct audit_line *line, struct audit_stamp *stamp)
 	begin(line, stamp, "stopped");
 }
 
+void audit_record_handed_over(struct audit_line *line, struct audit_stamp *stamp, uint32_t pid,
+			      uint64_t streams, uint64_t settled)
+{
+	begin(line, stamp, "handed_over");
+	PUT(line, ",\"pid\":");
+	put_number(line, pid);
+	PUT(line, ",\"streams\":");
+	put_number(line, streams);
+	PUT(line, ",\"settled\":");
+	put_number(line, settled);
+}
+
 void audit_record_recovered(struct audit_line *line, struct audit_stamp *stamp, const char *file,
 			    uint64_t bytes)
 {
@@ -225,6 +242,47 @@ void audit_record_control(struct audit_line *line, struct audit_stamp *stamp,
 	put_text(line, call->target);
 	PUT(line, ",\"result\":");
 	put_text(line, call->result);
+}
+
+static void put_member(struct audit_line *line, const char *name, const char *text)
+{
+	PUT(line, ",\"");
+	put_name(line, name);
+	PUT(line, "\":");
+	put_text(line, text);
+}
+
+void audit_record_fence(struct audit_line *line, struct audit_stamp *stamp,
+			const struct audit_who *who, const char *kind, const char *comm,
+			const char *peer)
+{
+	begin(line, stamp, "fence");
+	put_member(line, "kind", kind);
+	put_member(line, "policy", who->policy);
+	put_member(line, "cgroup", who->cgroup);
+	PUT(line, ",\"pid\":");
+	put_number(line, who->pid);
+	PUT(line, ",\"uid\":");
+	put_number(line, who->uid);
+	put_member(line, "comm", comm);
+	put_member(line, "peer", peer);
+}
+
+void audit_record_watch(struct audit_line *line, struct audit_stamp *stamp, bool watched,
+			const char *cgroup, const char *policy, const char *kind)
+{
+	begin(line, stamp, watched ? "watch" : "unwatch");
+	put_member(line, "cgroup", cgroup);
+	put_member(line, "policy", policy);
+	put_member(line, "kind", kind);
+}
+
+void audit_record_policy(struct audit_line *line, struct audit_stamp *stamp, const char *policy,
+			 const char *digest)
+{
+	begin(line, stamp, "policy");
+	put_member(line, "policy", policy);
+	put_member(line, "digest", digest);
 }
 
 void audit_record_connection(struct audit_line *line, struct audit_stamp *stamp,
@@ -348,6 +406,19 @@ void audit_record_outcome(struct audit_line *line, struct audit_stamp *stamp,
 	put_text(line, outcome->by);
 	PUT(line, ",\"enforcing\":");
 	put_bool(line, outcome->enforcing);
+	PUT(line, ",\"reason\":");
+	put_text(line, outcome->reason);
+	PUT(line, ",\"evidence\":");
+	put_text(line, outcome->evidence);
+	PUT(line, ",\"warnings\":");
+	put_number(line, outcome->warnings);
+	PUT(line, ",\"warned\":[");
+	for (uint32_t i = 0; i < MIN(outcome->warnings, AUDIT_WARNED_MAX); i++) {
+		if (i)
+			PUT(line, ",");
+		put_text(line, outcome->warned[i]);
+	}
+	PUT(line, "]");
 }
 
 void audit_record_watermark(struct audit_line *line, struct audit_stamp *stamp,

@@ -26,6 +26,9 @@
 struct audit_line {
 	char *text;
 	size_t len;
+	const char *event;
+	/* Where its time begins, its event, with a comma, and what follows that. */
+	size_t time_at, event_at, rest_at;
 };
 
 /* The number and time of a record. The text of a second is kept, since it seldom changes. */
@@ -49,6 +52,8 @@ struct audit_connection {
 };
 
 /* by: "task", "watcher", "output" or "operator"; without a task the members of it are null. */
+#define AUDIT_WARNED_MAX 4u
+
 struct audit_outcome {
 	bool has_track, has_span, has_rule;
 	enum session_track track;
@@ -57,6 +62,11 @@ struct audit_outcome {
 	uint32_t rule;
 	const char *decision, *by;
 	bool enforcing;
+	/* Of an interceptor; NULL where it gave none. Never its words, but for the reasons. */
+	const char *reason, *evidence; /* evidence: its digest */
+	uint32_t warnings;
+	const char
+		*warned[AUDIT_WARNED_MAX]; /* reasons of the first ones, "" where there is none */
 };
 
 struct audit_figures {
@@ -91,6 +101,8 @@ void audit_record_pruned(struct audit_line *line, struct audit_stamp *stamp, uin
 void audit_record_started(struct audit_line *line, struct audit_stamp *stamp, const char *instance,
 			  uint32_t pid, bool continues);
 void audit_record_stopped(struct audit_line *line, struct audit_stamp *stamp);
+void audit_record_handed_over(struct audit_line *line, struct audit_stamp *stamp, uint32_t pid,
+			      uint64_t streams, uint64_t settled);
 /* A predecessor's last record was not whole: so many bytes were cut off. */
 void audit_record_recovered(struct audit_line *line, struct audit_stamp *stamp, const char *file,
 			    uint64_t bytes);
@@ -98,6 +110,15 @@ void audit_record_dropped(struct audit_line *line, struct audit_stamp *stamp,
 			  const struct audit_loss *loss);
 void audit_record_control(struct audit_line *line, struct audit_stamp *stamp,
 			  const struct audit_control_call *call);
+
+/* Of no trail, but told to who follows (daemon/feed.h). peer: NULL where there is none. */
+void audit_record_fence(struct audit_line *line, struct audit_stamp *stamp,
+			const struct audit_who *who, const char *kind, const char *comm,
+			const char *peer);
+void audit_record_watch(struct audit_line *line, struct audit_stamp *stamp, bool watched,
+			const char *cgroup, const char *policy, const char *kind);
+void audit_record_policy(struct audit_line *line, struct audit_stamp *stamp, const char *policy,
+			 const char *digest);
 
 /* "stream_opened", or "stream_refused" where there is a reason. */
 void audit_record_connection(struct audit_line *line, struct audit_stamp *stamp,

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON-RPC 2.0: requests in, methods called, answers out. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/audit.h"
 #include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "sys/clock.h"
 
 static const struct {
 	const char *name;
 	control_method_fn call;
-	bool changes; /* something: it is recorded */
+	enum control_right right;
 } methods[] = {
-	{"status", control_status, false},
-	{"streams", control_streams, false},
-	{"stream", control_stream, false},
-	{"deny", control_deny, true},
-	{"watch", control_watch, true},
-	{"unwatch", control_unwatch, true},
-	{"run.create", control_run_create, true},
-	{"run.finish", control_run_finish, true},
-	{"audit.head", control_audit_head, false},
+	{"status", control_status, CONTROL_READ},
+	{"streams", control_streams, CONTROL_READ},
+	{"stream", control_stream, CONTROL_READ},
+	{"deny", control_deny, CONTROL_CHANGE},
+	{"watch", control_watch, CONTROL_CHANGE},
+	{"unwatch", control_unwatch, CONTROL_CHANGE},
+	{"run.create", control_run_create, CONTROL_CHANGE},
+	{"run.finish", control_run_finish, CONTROL_CHANGE},
+	{"policy.load", control_policy_load, CONTROL_CHANGE},
+	{"policy.show", control_policy_show, CONTROL_READ},
+	{"policy.reload", control_policy_reload, CONTROL_CHANGE},
+	{"events", control_events, CONTROL_READ},
+	{"audit.head", control_audit_head, CONTROL_READ},
 };
 
 int control_fail(struct control_call *call, int code, const char *format, ...)
@@ -35,7 +43,8 @@ int control_fail(struct control_call *call, int code, const char *format, ...)
 }
 
 /* What it was asked to change, or what it made. */
-static void record(const struct control_call *call, const char *name, const json_t *result, int r)
+static void record(const struct control_call *call, const char *name, const json_t *made,
+		   const char *result)
 {
 	const struct unix_peer *peer = control_peer(call->client);
 	const char *target = json_string_value(json_object_get(call->params, "cgroup"));
@@ -44,7 +53,7 @@ static void record(const struct control_call *call, const char *name, const json
 		.method = name,
 		.uid = peer->uid,
 		.pid = peer->pid,
-		.result = r && r != CONTROL_LATER ? call->error : "done",
+		.result = result,
 	};
 	char number[24];
 
@@ -53,17 +62,58 @@ static void record(const struct control_call *call, const char *name, const json
 		target = number;
 	}
 	if (!target)
-		target = json_string_value(json_object_get(result, "cgroup"));
+		target = json_string_value(json_object_get(made, "cgroup"));
+	if (!target)
+		target = json_string_value(json_object_get(made, "name"));
 	done.target = target;
 	audit_control(call->daemon, &done);
 }
 
+/* Who may not change anything does not fill the trail with that either. */
+static void record_refused(const struct control_call *call, const char *name)
+{
+	struct control *control = &call->daemon->control;
+	uint64_t second = clock_boot_ns() / CLOCK_NS_PER_S;
+	char result[128];
+
+	if (second != control->refused_second) {
+		control->refused_second = second;
+		control->refused_count = 0;
+	}
+	if (control->refused_count >= LIMIT_CONTROL_REFUSALS) {
+		control->refused_untold++;
+		return;
+	}
+	control->refused_count++;
+	(void)snprintf(result, sizeof(result), "refused: not allowed to change anything");
+	if (control->refused_untold)
+		(void)snprintf(result, sizeof(result),
+			       "refused: not allowed to change anything; %" PRIu64
+			       " more were not recorded",
+			       control->refused_untold);
+	control->refused_untold = 0;
+	record(call, name, NULL, result);
+}
+
 static int call_method(struct control_call *call, size_t i, json_t **ret_result)
 {
-	int r = methods[i].call(call, ret_result);
+	bool changes = methods[i].right == CONTROL_CHANGE;
+	int r;
 
-	if (methods[i].changes)
-		record(call, methods[i].name, r ? NULL : *ret_result, r);
+	if (control_right(call->client) < methods[i].right) {
+		record_refused(call, methods[i].name);
+		return control_fail(call, CONTROL_FORBIDDEN,
+				    "refused: %s changes something, which is for root and members "
+				    "of group '%.64s'",
+				    methods[i].name, call->daemon->options->group);
+	}
+	if (json_is_object(call->params))
+		r = methods[i].call(call, ret_result);
+	else
+		r = control_fail(call, CONTROL_INVALID_PARAMS, "params is not an object");
+	if (changes)
+		record(call, methods[i].name, r ? NULL : *ret_result,
+		       r && r != CONTROL_LATER ? call->error : "done");
 	return r;
 }
 
@@ -101,10 +151,7 @@ static void take_request(struct daemon *daemon, struct control_client *client, j
 	}
 	if (!call.params)
 		call.params = none = json_object();
-	if (!json_is_object(call.params))
-		r = control_fail(&call, CONTROL_INVALID_PARAMS, "params is not an object");
-	else
-		r = dispatch(&call, name, &result);
+	r = dispatch(&call, name, &result);
 	if (!r)
 		control_answer(client, call.id, result);
 	else if (r != CONTROL_LATER && call.id)
@@ -120,12 +167,12 @@ void control_take_line(struct daemon *daemon, struct control_client *client, con
 
 	if (strspn(line, " \t\r") == len)
 		return;
-	request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &wrong);
+	request = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &wrong);
 	if (!request)
 		control_answer_error(client, NULL, CONTROL_PARSE_ERROR, "the line is not JSON");
 	else if (!json_is_object(request))
 		control_answer_error(client, NULL, CONTROL_INVALID_REQUEST,
-				     "a request is one object");
+				     "a request is one object; batches are not taken");
 	else
 		take_request(daemon, client, request);
 	json_decref(request);

@@ -2,36 +2,25 @@
 /* Control method `status`. */
 #include <unistd.h>
 
-#include "core/pipeline.h"
 #include "daemon/audit.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/interceptor.h"
+#include "daemon/web.h"
 #include "kern/kern.h"
 
-/* What settled streams add up to, and the open ones. */
-static struct stats sum_up(const struct daemon *daemon, uint64_t *ret_open)
+/* What streams add up to, settled and open. */
+static struct stats sum_up(const struct daemon *daemon)
 {
+	const struct metrics *metrics = &daemon->metrics;
 	struct stats sum = daemon->stats;
-	const struct stream *stream;
 
-	*ret_open = 0;
-	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
-	{
-		if (stream_is_settled(stream))
-			continue;
-		++*ret_open;
-		sum.sessions[SESSION_OPEN] += stream_open_sessions(stream);
-		for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
-			const struct flow *flow = &stream->flows[track];
-
-			sum.bytes_received += flow->received;
-			sum.bytes_released += flow->released;
-			if (!flow->pipeline)
-				continue;
-			sum.runes_received += pipeline_runes(flow->pipeline);
-			sum.runes_released += pipeline_released_runes(flow->pipeline);
-		}
+	sum.sessions[SESSION_OPEN] = metrics->open_sessions;
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		sum.bytes_received += metrics->track[track].bytes.received;
+		sum.bytes_released += metrics->track[track].bytes.released;
+		sum.runes_received += metrics->track[track].runes.received;
+		sum.runes_released += metrics->track[track].runes.released;
 	}
 	return sum;
 }
@@ -53,25 +42,24 @@ static json_t *watches_json(const struct daemon *daemon)
 	return list;
 }
 
-static json_t *requests_json(const struct loaded_policy *loaded,
-			     const struct policy_interceptor *config)
+static json_t *requests_json(const struct interceptor *interceptor)
 {
-	struct interceptor_stats sum = {0};
+	const struct interceptor_stats sum = *interceptor_stats(interceptor);
 
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
-		for (size_t i = 0; i < loaded->interceptor_count[track]; i++)
-			interceptor_sum_up(loaded->interceptors[track][i], config, &sum);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I}",
 			 "asked", (json_int_t)sum.asked, "allowed", (json_int_t)sum.allowed,
 			 "denied", (json_int_t)sum.denied, "transformed",
 			 (json_int_t)sum.transformed, "failed", (json_int_t)sum.failed, "timed_out",
 			 (json_int_t)sum.timed_out, "invalid", (json_int_t)sum.invalid, "cancelled",
 			 (json_int_t)sum.cancelled, "warnings", (json_int_t)sum.warnings, "waited",
 			 (json_int_t)sum.waited, "waited_ms", (json_int_t)sum.waited_ms, "waiting",
-			 (json_int_t)sum.waiting, "in_flight", (json_int_t)sum.in_flight);
+			 (json_int_t)sum.waiting, "in_flight", (json_int_t)sum.in_flight, "told",
+			 (json_int_t)sum.told, "untold", (json_int_t)sum.untold);
 }
 
-static json_t *interceptor_json(const struct loaded_policy *loaded, const struct policy_task *task)
+static json_t *interceptor_json(const struct policy_task *task,
+				const struct interceptor *interceptor)
 {
 	const struct policy_interceptor *i = task->interceptor;
 
@@ -82,7 +70,7 @@ static json_t *interceptor_json(const struct loaded_policy *loaded, const struct
 		(json_int_t)i->spans.coverage.window, "detectable_runes",
 		(json_int_t)i->spans.coverage.detectable, "cadence",
 		policy_cadence_name(i->spans.cadence), "concurrency", (json_int_t)i->concurrency,
-		"warn_only", (int)task->warn_only, "requests", requests_json(loaded, i));
+		"warn_only", (int)task->warn_only, "requests", requests_json(interceptor));
 }
 
 static json_t *tasks_json(const struct loaded_policy *loaded)
@@ -96,7 +84,8 @@ static json_t *tasks_json(const struct loaded_policy *loaded)
 		const struct matcher matcher = policy_task_matcher(task);
 
 		if (task->interceptor) {
-			(void)json_array_append_new(list, interceptor_json(loaded, task));
+			(void)json_array_append_new(list,
+						    interceptor_json(task, loaded->askable[i]));
 			continue;
 		}
 		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name",
@@ -178,8 +167,8 @@ static json_t *identity_json(const struct daemon *daemon)
 
 static json_t *figures_json(const struct daemon *daemon)
 {
-	uint64_t open;
-	const struct stats sum = sum_up(daemon, &open);
+	const struct stats sum = sum_up(daemon);
+	uint64_t open = daemon->metrics.open_streams;
 
 	return json_pack(
 		"{s:{s:I, s:I, s:I, s:I, s:I}, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:o, "
@@ -207,6 +196,7 @@ int control_status(struct control_call *call, json_t **ret_result)
 	    json_object_set_new(status, "watches", watches_json(daemon)) ||
 	    json_object_set_new(status, "policies", policies_json(daemon)) ||
 	    json_object_set_new(status, "audit", audit_status_json(daemon)) ||
+	    json_object_set_new(status, "metrics", web_listener_json(daemon)) ||
 	    json_object_set_new(status, "counters", counters_json(daemon))) {
 		json_decref(status);
 		json_decref(figures);

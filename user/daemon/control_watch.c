@@ -17,6 +17,11 @@ static int load_file(struct control_call *call, const char *path, struct loaded_
 	size_t len;
 	int r;
 
+	/* The daemon can read what others cannot, and says what is wrong with it. */
+	if (control_peer(call->client)->uid)
+		return control_fail(call, CONTROL_FORBIDDEN,
+				    "refused: policy_file is for root; send the text as "
+				    "policy_text");
 	if (path[0] != '/')
 		return control_fail(call, CONTROL_INVALID_PARAMS,
 				    "policy_file '%s' is not an absolute path", path);
@@ -30,37 +35,62 @@ static int load_file(struct control_call *call, const char *path, struct loaded_
 	return r ? control_fail(call, CONTROL_FAILED, "%s", error) : 0;
 }
 
-/* The policy that the parameters name, or the default; one reference is the caller's. */
-static int load_policy(struct control_call *call, struct loaded_policy **ret_loaded)
+/* name: NULL for the default. */
+static int choose_named(struct control_call *call, const char *name,
+			struct watch_choice *ret_choice)
 {
-	struct daemon *daemon = call->daemon;
-	const char *text = NULL, *file = NULL;
-	size_t len = 0;
-	int r;
+	const struct policies *policies = &call->daemon->policies;
+	const struct named_policy *named =
+		name ? policies_named(policies, name) : policies_default(policies);
 
-	if (json_unpack(call->params, "{s?:s%, s?:s}", "policy_text", &text, &len, "policy_file",
-			&file) ||
-	    (text && file))
-		return control_fail(call, CONTROL_INVALID_PARAMS,
-				    "policy_text or policy_file has to be a text");
-	if (file)
-		return load_file(call, file, ret_loaded);
-	if (text) {
-		r = policies_load(&daemon->policies, "policy", text, len, ret_loaded, call->error,
-				  sizeof(call->error));
-		return r ? CONTROL_FAILED : 0;
-	}
-	if (!daemon->default_policy)
+	if (!named && name)
+		return control_fail(
+			call, CONTROL_FAILED,
+			"no policy is named '%.64s'; `sluicectl policy show` lists those "
+			"that there are",
+			name);
+	if (!named)
 		return control_fail(
 			call, CONTROL_FAILED,
 			"no policy: name one with --policy FILE, or start sluiced with one");
-	*ret_loaded = loaded_policy_ref(daemon->default_policy);
+	*ret_choice = (struct watch_choice){
+		.loaded = loaded_policy_ref(named->loaded),
+		.named = true,
+	};
 	return 0;
+}
+
+/* The policy that the parameters name, or the default; one reference is the caller's. */
+static int load_policy(struct control_call *call, struct watch_choice *ret_choice)
+{
+	const char *text = NULL, *file = NULL, *name = NULL;
+	struct loaded_policy *loaded;
+	size_t len = 0;
+	int r;
+
+	if (json_unpack(call->params, "{s?:s%, s?:s, s?:s}", "policy_text", &text, &len,
+			"policy_file", &file, "policy_name", &name) ||
+	    !!text + !!file + !!name > 1)
+		return control_fail(call, CONTROL_INVALID_PARAMS,
+				    "one of policy_text, policy_file and policy_name has to be a "
+				    "text");
+	if (!text && !file)
+		return choose_named(call, name, ret_choice);
+	if (file)
+		r = load_file(call, file, &loaded);
+	else
+		r = policies_load(&call->daemon->policies, "policy", text, len, &loaded,
+				  call->error, sizeof(call->error))
+			    ? CONTROL_FAILED
+			    : 0;
+	if (!r)
+		*ret_choice = (struct watch_choice){.loaded = loaded};
+	return r;
 }
 
 int control_watch(struct control_call *call, json_t **ret_result)
 {
-	struct loaded_policy *loaded cleanup(loaded_policy_unrefp) = NULL;
+	struct watch_choice choice cleanup(watch_choice_done) = {0};
 	struct daemon *daemon = call->daemon;
 	char path[CGROUP_PATH_MAX];
 	const char *name;
@@ -79,12 +109,13 @@ int control_watch(struct control_call *call, json_t **ret_result)
 	if (r)
 		return control_fail(call, CONTROL_FAILED, "cgroup '%.300s': %s", name,
 				    strerror(-r));
-	r = load_policy(call, &loaded);
+	r = load_policy(call, &choice);
 	if (r)
 		return r;
-	if (watch_add(daemon, path, WATCH_PLAIN, loaded, destroy, &watch, call->error,
+	if (watch_add(daemon, path, WATCH_PLAIN, &choice, destroy, &watch, call->error,
 		      sizeof(call->error)))
 		return CONTROL_FAILED;
+	control_end_watched(daemon, call->client);
 	*ret_result = json_pack("{s:I, s:s, s:o}", "id", (json_int_t)watch->id, "path", watch->path,
 				"open_ways", watch_open_ways(&daemon->watches, watch));
 	return 0;
@@ -133,14 +164,14 @@ int control_unwatch(struct control_call *call, json_t **ret_result)
 
 int control_run_create(struct control_call *call, json_t **ret_result)
 {
-	struct loaded_policy *loaded cleanup(loaded_policy_unrefp) = NULL;
+	struct watch_choice choice cleanup(watch_choice_done) = {0};
 	char procs[CGROUP_PATH_MAX + sizeof("/cgroup.procs")];
 	struct watch *watch;
-	int r = load_policy(call, &loaded);
+	int r = load_policy(call, &choice);
 
 	if (r)
 		return r;
-	if (run_create(call->daemon, call->client, loaded, &watch, call->error,
+	if (run_create(call->daemon, call->client, &choice, &watch, call->error,
 		       sizeof(call->error)))
 		return CONTROL_FAILED;
 	(void)snprintf(procs, sizeof(procs), "%s/cgroup.procs", watch->path);

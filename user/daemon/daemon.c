@@ -13,9 +13,11 @@
 #include "daemon/interceptor.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
+#include "daemon/reload.h"
 #include "daemon/run.h"
 #include "daemon/start.h"
 #include "daemon/timeouts.h"
+#include "daemon/web.h"
 #include "kern/kern.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -31,10 +33,12 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	metrics_ticked(daemon, now_ns - daemon->tick_ns, LIMIT_TICK_MS * CLOCK_NS_PER_MS);
 	timeouts_tick(daemon, now_ns);
 	closing_tick(daemon);
 	run_tick(daemon);
 	settle_tick(daemon, now_ns);
+	policies_tick(&daemon->policies, now_ns);
 	audit_tick(daemon, now_ns);
 	stream_reap(daemon);
 	if (daemon->stop_deadline_ns &&
@@ -51,6 +55,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->stop_deadline_ns = clock_boot_ns() + LIMIT_STOP_MS * CLOCK_NS_PER_MS;
 	log_info("stopping; %zu streams are settled", daemon->streams.count);
 	notify_stopping();
+	if (daemon->handover.client >= 0)
+		handover_give_up(daemon, "this daemon stops");
 	listener_done(&daemon->listener);
 	/* A private daemon takes its runs along: outside their fence nothing of them may live. */
 	if (daemon->options->private_daemon)
@@ -82,16 +88,41 @@ static void on_parent(evutil_socket_t fd, short what, void *context)
 	daemon_stop(daemon);
 }
 
+static void on_watchdog(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	(void)context;
+	notify_watchdog();
+}
+
+/* Twice as often as it has to be said that the loop turns, as sd_watchdog_enabled(3) has it. */
+static int start_watchdog(struct daemon *daemon)
+{
+	const uint64_t half_us = notify_watchdog_us() / 2;
+	const struct timeval interval = {.tv_sec = (time_t)(half_us / 1000000),
+					 .tv_usec = (suseconds_t)(half_us % 1000000)};
+
+	if (!half_us)
+		return 0;
+	(void)event_assign(&daemon->watchdog, daemon->base, -1, EV_PERSIST, on_watchdog, daemon);
+	return event_add(&daemon->watchdog, &interval) ? -ENOMEM : 0;
+}
+
 static int watch_signals(struct daemon *daemon)
 {
 	int ready_fd = daemon->options->ready_fd;
 
 	(void)evsignal_assign(&daemon->interrupt, daemon->base, SIGINT, on_signal, daemon);
 	(void)evsignal_assign(&daemon->terminate, daemon->base, SIGTERM, on_signal, daemon);
+	(void)evsignal_assign(&daemon->hangup, daemon->base, SIGHUP, reload_on_hangup, daemon);
 	(void)event_assign(&daemon->tick, daemon->base, -1, EV_PERSIST, on_tick, daemon);
 	daemon->tick_ns = clock_boot_ns();
 	if (evsignal_add(&daemon->interrupt, NULL) || evsignal_add(&daemon->terminate, NULL) ||
-	    event_add(&daemon->tick, &tick_interval))
+	    event_add(&daemon->tick, &tick_interval) || start_watchdog(daemon))
+		return -ENOMEM;
+	/* A private daemon has no files of policies, and its terminal may go. */
+	if (!daemon->options->private_daemon && evsignal_add(&daemon->hangup, NULL))
 		return -ENOMEM;
 	if (ready_fd < 0 || !daemon->options->private_daemon)
 		return 0;
@@ -107,12 +138,18 @@ static int watch_signals(struct daemon *daemon)
 
 static void forget_signals(struct daemon *daemon)
 {
-	struct event *events[] = {&daemon->interrupt, &daemon->terminate, &daemon->tick,
-				  &daemon->parent};
+	struct event *events[] = {&daemon->interrupt, &daemon->terminate, &daemon->hangup,
+				  &daemon->tick,      &daemon->parent,	  &daemon->watchdog};
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		if (event_initialized(events[i]))
 			(void)event_del(events[i]);
+}
+
+/* Was it handed over, or not yet? */
+static bool is_anothers(const struct daemon *daemon)
+{
+	return daemon->handover.state == HANDOVER_GIVEN || handover_is_pending(daemon);
 }
 
 /*
@@ -127,6 +164,10 @@ static void leave_kern(struct daemon *daemon, bool started)
 
 	if (!daemon->kern)
 		return;
+	if (is_anothers(daemon)) {
+		kern_leave(daemon->kern);
+		return;
+	}
 	if (!daemon->options->private_daemon && (started || kern_watches(daemon->kern, &info, 1))) {
 		kern_close(daemon->kern);
 		return;
@@ -139,6 +180,11 @@ static void leave_kern(struct daemon *daemon, bool started)
 
 static void leave_instance(struct daemon *daemon, bool started)
 {
+	/* Of an instance that is another process's, nothing goes. */
+	if (is_anothers(daemon)) {
+		instance_done(&daemon->instance);
+		return;
+	}
 	if (daemon->options->private_daemon && daemon->kern) {
 		instance_remove(&daemon->instance);
 	} else if (!started) {
@@ -152,10 +198,16 @@ static void finish(struct daemon *daemon, bool started)
 {
 	struct stream *stream;
 
-	while ((stream = TAILQ_FIRST(&daemon->streams.all)))
-		stream_close(stream, true);
+	while ((stream = TAILQ_FIRST(&daemon->streams.all))) {
+		if (daemon->handover.state == HANDOVER_GIVEN)
+			stream_leave(stream);
+		else
+			stream_close(stream, true);
+	}
 	stream_reap(daemon);
+	handover_done(daemon);
 	control_done(daemon);
+	web_done(daemon);
 	listener_done(&daemon->listener);
 	routes_done(&daemon->routes);
 	events_done(daemon);
@@ -163,7 +215,6 @@ static void finish(struct daemon *daemon, bool started)
 	forget_signals(daemon);
 	audit_close(daemon);
 	watches_done(&daemon->watches);
-	loaded_policy_unref(daemon->default_policy);
 	policies_done(&daemon->policies);
 	interceptors_free(daemon->policies.interceptors);
 	stats_done(&daemon->stats);
@@ -173,6 +224,7 @@ static void finish(struct daemon *daemon, bool started)
 		event_base_free(daemon->base);
 	leave_kern(daemon, started);
 	leave_instance(daemon, started);
+	handover_taking_free(daemon);
 }
 
 int daemon_run(const struct options *options, char *error, size_t error_len)
@@ -198,6 +250,7 @@ int daemon_run(const struct options *options, char *error, size_t error_len)
 	if (!r) {
 		log_info("ready: port %u, control socket '%s', at most %zu streams",
 			 daemon->listener.port, daemon->instance.socket, daemon->streams_max);
+		handover_resume(daemon);
 		notify_ready(options->ready_fd);
 		if (!options->private_daemon && options->ready_fd >= 0)
 			(void)close(options->ready_fd);

@@ -16,9 +16,12 @@
 #include "daemon/closing.h"
 #include "daemon/control.h"
 #include "daemon/events.h"
+#include "daemon/feed.h"
+#include "daemon/handover.h"
 #include "daemon/hold.h"
 #include "daemon/instance.h"
 #include "daemon/listener.h"
+#include "daemon/metrics.h"
 #include "daemon/options.h"
 #include "daemon/policies.h"
 #include "daemon/routes.h"
@@ -32,6 +35,8 @@ struct audit;
 struct interceptors;
 struct kern;
 struct resume_table;
+struct web;
+struct web_streams;
 
 struct daemon {
 	const struct options *options;
@@ -43,18 +48,22 @@ struct daemon {
 	struct hold_pool pool;
 	uint64_t held; /* by all flows: bytes, and memory of their judging */
 	struct policies policies;
-	struct loaded_policy *default_policy; /* NULL: none given */
 	struct stream_table streams;
 	struct watches watches;
 	struct listener listener;
 	struct closing closing;
+	struct handover handover;
 	struct control control;
+	struct feed feed;
+	struct web *web;		 /* NULL: no listener of metrics */
+	struct web_streams *web_streams; /* NULL: nobody has asked for a list */
 	struct kern_events events;
 	struct routes routes;
 	struct settle_log settle_log;
 	struct resume_table *resumes; /* what was delivered of streams that may be resumed */
 	struct stats stats;
-	struct event tick, interrupt, terminate, parent;
+	struct metrics metrics;
+	struct event tick, interrupt, terminate, hangup, parent, watchdog;
 	size_t files_limit, streams_max;
 	bool memory_locked;				 /* what is held never reaches swap */
 	uint64_t selftest_counters[_SLUICE_COUNTER_MAX]; /* what the self-test added */

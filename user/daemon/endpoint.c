@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sys/fd.h"
+
 static void on_event(evutil_socket_t fd, short what, void *context)
 {
 	struct endpoint *endpoint = context;
@@ -50,7 +52,7 @@ void endpoint_reset_fd(int fd)
 	(void)close(fd);
 }
 
-void endpoint_close(struct endpoint *endpoint, bool reset)
+void endpoint_leave(struct endpoint *endpoint)
 {
 	if (endpoint->registered) {
 		(void)event_del(&endpoint->read_event);
@@ -58,11 +60,14 @@ void endpoint_close(struct endpoint *endpoint, bool reset)
 		(void)event_del(&endpoint->edge_event);
 		endpoint->registered = false;
 	}
-	if (endpoint->fd < 0)
-		return;
-	(void)set_reset_on_close(endpoint->fd, reset);
-	(void)close(endpoint->fd);
-	endpoint->fd = -1;
+	fd_close(take_fd(endpoint->fd));
+}
+
+void endpoint_close(struct endpoint *endpoint, bool reset)
+{
+	if (endpoint->fd >= 0)
+		(void)set_reset_on_close(endpoint->fd, reset);
+	endpoint_leave(endpoint);
 }
 
 int endpoint_set_reading(struct endpoint *endpoint, bool reading)

@@ -44,6 +44,9 @@ int endpoint_open(struct endpoint *endpoint, struct event_base *base, int fd) mu
 /* reset: the peer gets a reset and what is unsent is dropped. */
 void endpoint_close(struct endpoint *endpoint, bool reset);
 
+/* Gives the socket up to another process that has it: to neither side anything ends. */
+void endpoint_leave(struct endpoint *endpoint);
+
 /* -ENOMEM: the loop could not take it; the caller closes the stream. */
 int endpoint_set_reading(struct endpoint *endpoint, bool reading) must_check;
 int endpoint_set_wants_write(struct endpoint *endpoint, bool wants_write) must_check;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/feed.h"
 #include "kern/kern.h"
 #include "sys/log.h"
 
@@ -21,6 +22,7 @@ static void refused(struct daemon *daemon, const struct sluice_event *event)
 	/* A socket that was not let be made has no peer, and a Unix one no address of this kind. */
 	settle_format_address(&event->origin.peer, peer, sizeof(peer));
 	settle_format_comm(&event->origin, comm);
+	feed_fence(daemon, watch, event);
 	log_info("refused %s%s%s: pid %" PRIu32 " '%s' of '%s'",
 		 kern_counter_name((enum sluice_counter)event->value), has_peer ? " to " : "",
 		 has_peer ? peer : "", event->origin.pid, comm,

@@ -12,6 +12,7 @@
 #include "daemon/asking.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/handover_wire.h"
 #include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/policies.h"
@@ -97,7 +98,7 @@ static bool waits(const struct flow *flow)
 void flow_update_reading(struct flow *flow)
 {
 	/* Half-way back, so that a slow receiver does not cost a change per write. */
-	flow->full = !room_left(flow, flow->full ? 2 : 1) || waits(flow);
+	flow->full = !room_left(flow, flow->full ? 2 : 1) || waits(flow) || flow->stream->parked;
 	if (endpoint_set_reading(flow->source, !flow->full && !flow->source->ended))
 		stream_fail(flow->stream, flow, reason_name(REASON_OUT_OF_MEMORY));
 }
@@ -106,24 +107,33 @@ void flow_update_reading(struct flow *flow)
 static void release(struct flow *flow)
 {
 	uint64_t released = is_judged(flow) ? pipeline_released(flow->pipeline) : flow->received;
-	bool waiting = flow->sent > flow->released;
+	uint64_t before = flow->released;
+	bool waiting = flow->sent > before;
 
-	if (is_judged(flow))
+	if (is_judged(flow)) {
 		ledger_judged(flow);
-	if (released == flow->released)
+		metrics_judged(flow);
+	}
+	if (released == before)
 		return;
 	flow->released = released;
 	ledger_released(flow);
+	metrics_released(flow, released - before);
 	/* A relayed flow's slot is open: its offset is not asked. */
 	if (flow->pipeline)
 		kern_release(flow->stream->daemon->kern, flow->slot, flow->generation, released);
-	if (waiting)
-		endpoint_poke(flow->sink);
+	if (!waiting)
+		return;
+	endpoint_poke(flow->sink);
+	metrics_handed(flow);
 }
 
 static bool wants_watermarks(const struct flow *flow)
 {
-	return flow->stream->policy->policy->audit.watermarks;
+	const struct stream *stream = flow->stream;
+
+	return stream->policy->policy->audit.watermarks ||
+	       feed_wants(&stream->daemon->feed, FEED_WATERMARK);
 }
 
 void flow_record_watermark(struct flow *flow, uint64_t number, const struct session_state *state)
@@ -185,6 +195,7 @@ static void take(struct flow *flow, const uint8_t *bytes, size_t len)
 
 	flow->received += len;
 	ledger_received(flow);
+	metrics_received(flow, len);
 	if (is_judged(flow)) {
 		if (!waiting)
 			fault = pipeline_take(flow->pipeline, bytes, len, &used);
@@ -245,8 +256,12 @@ static enum fault go_on_judging(struct flow *flow)
 void flow_judged(struct flow *flow, const struct pipeline_work *work, enum session_result failure,
 		 const struct verdict *verdict)
 {
-	enum fault fault = pipeline_verdict(flow->pipeline, work, failure, verdict);
+	enum fault fault;
 
+	/* A policy that only observes has given the stream up. */
+	if (!is_judged(flow))
+		return;
+	fault = pipeline_verdict(flow->pipeline, work, failure, verdict);
 	if (!fault)
 		fault = go_on_judging(flow);
 	judged(flow, fault);
@@ -254,6 +269,17 @@ void flow_judged(struct flow *flow, const struct pipeline_work *work, enum sessi
 		return;
 	flow_update_reading(flow);
 	flow_flush(flow, false);
+	stream_check_complete(flow->stream);
+}
+
+bool flow_is_watched(const struct flow *flow)
+{
+	return is_judged(flow) && pipeline_watches(flow->pipeline);
+}
+
+void flow_tell_left(struct flow *flow)
+{
+	asking_tell_left(flow->asking);
 }
 
 void flow_stop_asking(struct flow *flow)
@@ -348,6 +374,7 @@ static int write_some(struct flow *flow, uint64_t limit, bool boundary)
 	hold_consume(&flow->hold, &flow->stream->daemon->pool, (size_t)n);
 	charge(flow);
 	count_written(flow, (uint64_t)n);
+	metrics_handed(flow);
 	if (flow->ahead && flow->sent > flow->released)
 		ahead_wrote(flow->ahead);
 	return (size_t)n == len;
@@ -400,6 +427,41 @@ static int append(struct flow *flow, const uint8_t *bytes, size_t len)
 		hold_commit(&flow->hold, pool, part);
 	}
 	return 0;
+}
+
+int flow_adopt(struct flow *flow, const struct handover_flow *handed, const uint8_t *bytes)
+{
+	int r;
+
+	flow->received = handed->received;
+	flow->released = handed->released;
+	flow->sent = handed->sent;
+	flow->ended = flow->source->ended = handed->ended;
+	flow->sink->shut = handed->shut;
+	flow->clocks = (struct flow_clocks){
+		.received = handed->received,
+		.framed = handed->framed,
+		.last_byte_ns = handed->last_byte_ns,
+		.unit_ns = handed->unit_ns,
+		.hold_received = handed->received,
+		.hold_ns = handed->last_byte_ns,
+	};
+	flow->metrics.runes_received = handed->runes;
+	flow->metrics.runes_released = handed->released_runes;
+	metrics_received(flow, handed->received - handed->released);
+	r = append(flow, bytes, (size_t)(handed->received - handed->sent));
+	charge(flow);
+	return r;
+}
+
+void flow_resume(struct flow *flow)
+{
+	if (is_judged(flow))
+		judged(flow, go_on_judging(flow));
+	if (flow->stream->state == STREAM_OPEN)
+		flow_update_reading(flow);
+	if (flow->stream->state == STREAM_OPEN)
+		flow_flush(flow, false);
 }
 
 int flow_refuse(struct flow *flow, const uint8_t *bytes, size_t len)

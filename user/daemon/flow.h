@@ -29,6 +29,7 @@
 #include "core/session.h"
 #include "daemon/endpoint.h"
 #include "daemon/hold.h"
+#include "daemon/metrics.h"
 
 struct stream;
 struct pipeline;
@@ -36,6 +37,7 @@ struct ahead;
 struct asking;
 struct pipeline_work;
 struct verdict;
+struct handover_flow;
 
 /* What the timeouts look at; moved on at each tick, never on the path of a byte. */
 struct flow_clocks {
@@ -64,6 +66,7 @@ struct flow {
 	uint64_t judging; /* bytes of memory of the pipeline that count as held */
 	uint64_t charged; /* to the daemon and to the watch */
 	struct flow_clocks clocks;
+	struct metrics_flow metrics;
 	uint64_t recorded_exchange, recorded_runes; /* of the watermark that was recorded last */
 };
 
@@ -71,6 +74,15 @@ void flow_init(struct flow *flow, struct stream *stream, enum session_track trac
 	       struct endpoint *source, struct endpoint *sink, bool relayed);
 /* Frees what it holds; the slot is given back by who took it. */
 void flow_done(struct flow *flow);
+
+/*
+ * Takes over what it was in another process, which gave the bytes sent..received: before its
+ * source is read, and with a pipeline that begins at the last unit's end. -ENOMEM.
+ */
+int flow_adopt(struct flow *flow, const struct handover_flow *handed,
+	       const uint8_t *bytes) must_check;
+/* And goes on: what it holds of a message is judged anew. */
+void flow_resume(struct flow *flow);
 
 /* What it holds is about to be freed, and charged to nobody any more. */
 void flow_uncharge(struct flow *flow);
@@ -88,6 +100,10 @@ void flow_record_watermark(struct flow *flow, uint64_t number, const struct sess
 /* An interceptor answered, or did not: as pipeline_verdict(). */
 void flow_judged(struct flow *flow, const struct pipeline_work *work, enum session_result failure,
 		 const struct verdict *verdict);
+/* Both sides have all of it, and tasks that enforce nothing have verdicts to come. */
+bool flow_is_watched(const struct flow *flow);
+/* The stream breaks off: who judged what came of a response is told. */
+void flow_tell_left(struct flow *flow);
 /* The stream has settled: nobody is asked any more, and no answer is waited for. */
 void flow_stop_asking(struct flow *flow);
 /* Judging has ended, and the stream has not: all that came leaves. */

@@ -45,6 +45,8 @@ int instance_init(struct instance *instance, const struct options *options, char
 	(void)snprintf(instance->state, sizeof(instance->state), "%s/%s", INSTANCE_RUN_DIR, name);
 	(void)snprintf(instance->pins, sizeof(instance->pins), "%s/sluice/%s", INSTANCE_BPFFS,
 		       name);
+	(void)snprintf(instance->handover, sizeof(instance->handover), "%s/%s.handover",
+		       INSTANCE_RUN_DIR, name);
 	if (options->socket) {
 		if (strlen(options->socket) >= sizeof(instance->socket))
 			return failed(-ENAMETOOLONG, error, error_len, "control socket",
@@ -114,9 +116,23 @@ int instance_lock(struct instance *instance, char *error, size_t error_len)
 			       read_owner(fd), instance->lock);
 		return -EBUSY;
 	}
-	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", (int)getpid()) < 0)
-		return failed(-EIO, error, error_len, "lock", instance->lock);
 	instance->lock_fd = take_fd(fd);
+	r = instance_own(instance);
+	if (r) {
+		instance_done(instance);
+		return failed(r, error, error_len, "lock", instance->lock);
+	}
+	return 0;
+}
+
+int instance_own(const struct instance *instance)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(instance->lock_fd, 0) ||
+	    pwrite(instance->lock_fd, text, (size_t)len, 0) != len)
+		return -EIO;
 	return 0;
 }
 
@@ -185,7 +201,7 @@ void instance_remove(struct instance *instance)
 static bool is_known(const struct instance *instance)
 {
 	const char *const made[] = {instance->pins, instance->cgroup, instance->state,
-				    instance->socket};
+				    instance->socket, instance->handover};
 
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		if (!access(made[i], F_OK))
@@ -211,6 +227,7 @@ int instance_remove_dead(struct instance *instance, char *error, size_t error_le
 	if (r && r != -ENOENT)
 		return r;
 	(void)unlink(instance->socket);
+	(void)unlink(instance->handover);
 	instance_remove(instance);
 	return 0;
 }

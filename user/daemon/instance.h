@@ -4,6 +4,7 @@
  *
  *   /run/sluice/NAME.lock   held as long as it lives
  *   /run/sluice/NAME.sock   control socket
+ *   /run/sluice/NAME.handover   where a successor asks
  *   /run/sluice/NAME/       what a successor needs: one file per watch, mode 0600
  *   BPFFS/sluice/NAME/      pins
  *   CGROUP2/sluice.NAME/daemon, CGROUP2/sluice.NAME/run-N
@@ -24,7 +25,7 @@ struct options;
 
 struct instance {
 	char lock[INSTANCE_PATH_LEN], socket[INSTANCE_PATH_LEN], state[INSTANCE_PATH_LEN];
-	char pins[INSTANCE_PATH_LEN];
+	char pins[INSTANCE_PATH_LEN], handover[INSTANCE_PATH_LEN];
 	char cgroup2[CGROUP_PATH_MAX]; /* mount point */
 	char cgroup[CGROUP_PATH_MAX];  /* parent of those below */
 	char daemon_cgroup[CGROUP_PATH_MAX];
@@ -40,6 +41,8 @@ int instance_init(struct instance *instance, const struct options *options, char
  * the one at its path, so that no two hold it although holders remove it.
  */
 int instance_lock(struct instance *instance, char *error, size_t error_len) must_check;
+/* The lock is held already, by a descriptor that was handed over: it names this process now. */
+int instance_own(const struct instance *instance) must_check;
 /* Mounts bpffs, makes the cgroups, joins the daemon's own. */
 int instance_enter(struct instance *instance, char *error, size_t error_len) must_check;
 /* Leaves the cgroup; removes of what instance_enter made what nobody else uses. */

@@ -11,17 +11,22 @@
 #include "daemon/limits.h"
 #include "sys/clock.h"
 
-int interceptor_new(struct interceptors *interceptors, const struct policy_interceptor *config,
-		    struct interceptor **ret_interceptor)
+int interceptor_new(struct interceptors *interceptors, const char *task,
+		    const struct policy_interceptor *config, struct interceptor **ret_interceptor)
 {
 	struct interceptor *interceptor = calloc(1, sizeof(*interceptor));
 
 	if (!interceptor)
 		return -ENOMEM;
+	if (interceptor_total_get(interceptors, task, &interceptor->total)) {
+		free(interceptor);
+		return -ENOMEM;
+	}
 	interceptor->interceptors = interceptors;
 	interceptor->config = config;
 	TAILQ_INIT(&interceptor->turns);
 	LIST_INIT(&interceptor->lost);
+	asker_init(&interceptor->teller, interceptor);
 	TAILQ_INSERT_TAIL(&interceptors->list, interceptor, entry);
 	*ret_interceptor = interceptor;
 	return 0;
@@ -31,30 +36,15 @@ void interceptor_free(struct interceptor *interceptor)
 {
 	if (!interceptor)
 		return;
+	interceptor_untell(interceptor);
 	TAILQ_REMOVE(&interceptor->interceptors->list, interceptor, entry);
+	interceptor_stats_add(&interceptor->total->gone, &interceptor->stats);
 	free(interceptor);
 }
 
-void interceptor_sum_up(const struct interceptor *interceptor,
-			const struct policy_interceptor *config, struct interceptor_stats *sum)
+const struct interceptor_stats *interceptor_stats(const struct interceptor *interceptor)
 {
-	const struct interceptor_stats *stats = &interceptor->stats;
-
-	if (interceptor->config != config)
-		return;
-	sum->asked += stats->asked;
-	sum->allowed += stats->allowed;
-	sum->denied += stats->denied;
-	sum->transformed += stats->transformed;
-	sum->failed += stats->failed;
-	sum->timed_out += stats->timed_out;
-	sum->invalid += stats->invalid;
-	sum->cancelled += stats->cancelled;
-	sum->waited += stats->waited;
-	sum->waited_ms += stats->waited_ms;
-	sum->warnings += stats->warnings;
-	sum->waiting += stats->waiting;
-	sum->in_flight += stats->in_flight;
+	return &interceptor->stats;
 }
 
 void asker_init(struct asker *asker, struct interceptor *interceptor)
@@ -64,7 +54,28 @@ void asker_init(struct asker *asker, struct interceptor *interceptor)
 	TAILQ_INIT(&asker->out);
 }
 
-static void free_question(struct question *question)
+static void look_at(const struct question *question, struct asker_state *state)
+{
+	state->asked++;
+	if (!state->oldest_ns || question->since_ns < state->oldest_ns)
+		state->oldest_ns = question->since_ns;
+}
+
+void asker_get(const struct asker *asker, struct asker_state *ret_state)
+{
+	const struct question *question;
+
+	*ret_state = (struct asker_state){0};
+	TAILQ_FOREACH(question, &asker->waiting, entry)
+	{
+		look_at(question, ret_state);
+		ret_state->waiting++;
+	}
+	TAILQ_FOREACH(question, &asker->out, entry)
+	look_at(question, ret_state);
+}
+
+void question_free(struct question *question)
 {
 	if (question->body.text)
 		explicit_bzero(question->body.text, question->body.len);
@@ -83,14 +94,13 @@ static void leave_turn(struct asker *asker)
 
 static void enter_turn(struct asker *asker)
 {
-	if (asker->in_turn || TAILQ_EMPTY(&asker->waiting))
+	if (asker->in_turn || TAILQ_EMPTY(&asker->waiting) || asker == &asker->interceptor->teller)
 		return;
 	TAILQ_INSERT_TAIL(&asker->interceptor->turns, asker, turn);
 	asker->in_turn = true;
 }
 
-/* It comes back from where it was asked, answered or not. */
-static void take_back(struct question *question)
+void question_take_back(struct question *question)
 {
 	struct interceptor *interceptor = question->asker->interceptor;
 
@@ -112,12 +122,12 @@ void asker_done(struct asker *asker)
 		TAILQ_REMOVE(&asker->waiting, question, entry);
 		stats->waiting--;
 		stats->cancelled++;
-		free_question(question);
+		question_free(question);
 	}
 	while ((question = TAILQ_FIRST(&asker->out))) {
-		take_back(question);
+		question_take_back(question);
 		stats->cancelled++;
-		free_question(question);
+		question_free(question);
 	}
 	/* What waits for the room is looked at in the loop: here streams are being ended. */
 	transfer_wake(asker->interceptor->interceptors);
@@ -148,36 +158,57 @@ static void count(struct interceptor_stats *stats, const struct interceptor_answ
 	}
 }
 
+/* What it says of a note is not read. */
+static void settle_note(struct question *question, enum session_result failure)
+{
+	struct interceptor *interceptor = question->asker->interceptor;
+
+	if (failure == SESSION_OK)
+		interceptor->stats.told++;
+	else
+		interceptor->stats.untold++;
+	interceptor->notes--;
+	question_take_back(question);
+	question_free(question);
+}
+
 void question_settle(struct question *question, enum session_result failure)
 {
 	struct interceptor_answer answer = {.failure = failure};
 	interceptor_answered answered = question->answered;
 	void *context = question->context;
 
+	if (!answered) {
+		settle_note(question, failure);
+		return;
+	}
 	if (failure == SESSION_OK &&
 	    verdict_parse(question->answer, question->answer_len,
 			  /* by_host: */ false, &answer.verdict) != VERDICT_OK)
 		answer.failure = SESSION_VERDICT_INVALID;
 	count(&question->asker->interceptor->stats, &answer);
-	take_back(question);
-	free_question(question);
+	histogram_observe(&question->asker->interceptor->stats.latency,
+			  clock_boot_ns() - question->out_ns);
+	question_take_back(question);
+	question_free(question);
 	answered(context, &answer);
 }
 
-static bool has_room(const struct interceptor *interceptor)
+bool interceptor_has_room(const struct interceptor *interceptor)
 {
 	return interceptor->stats.in_flight < interceptor->config->concurrency &&
 	       interceptor->interceptors->in_flight < LIMIT_QUESTIONS;
 }
 
-/* The next question of whose turn it is. */
-static void ask_next(struct interceptor *interceptor)
+void interceptor_ask_next(struct interceptor *interceptor)
 {
 	struct interceptor_stats *stats = &interceptor->stats;
-	struct asker *asker = TAILQ_FIRST(&interceptor->turns);
+	struct asker *asker = TAILQ_FIRST(&interceptor->turns) ?: &interceptor->teller;
 	struct question *question = TAILQ_FIRST(&asker->waiting);
-	uint64_t waited_ms = (clock_boot_ns() - question->since_ns) / CLOCK_NS_PER_MS;
+	uint64_t waited_ms;
 
+	question->out_ns = clock_boot_ns();
+	waited_ms = (question->out_ns - question->since_ns) / CLOCK_NS_PER_MS;
 	TAILQ_REMOVE(&asker->waiting, question, entry);
 	TAILQ_INSERT_TAIL(&asker->out, question, entry);
 	leave_turn(asker);
@@ -194,14 +225,16 @@ static void ask_next(struct interceptor *interceptor)
 	transfer_wake(interceptor->interceptors);
 }
 
-/* Who had a turn last has its next one last. */
-static struct interceptor *next_in_turn(struct interceptors *interceptors)
+/* Who had a turn last has its next one last, and notes go last of all. */
+static struct interceptor *next_in_turn(struct interceptors *interceptors, bool notes)
 {
 	struct interceptor *interceptor;
 
 	TAILQ_FOREACH(interceptor, &interceptors->list, entry)
 	{
-		if (TAILQ_EMPTY(&interceptor->turns) || !has_room(interceptor))
+		if ((notes ? TAILQ_EMPTY(&interceptor->teller.waiting)
+			   : TAILQ_EMPTY(&interceptor->turns)) ||
+		    !interceptor_has_room(interceptor))
 			continue;
 		TAILQ_REMOVE(&interceptors->list, interceptor, entry);
 		TAILQ_INSERT_TAIL(&interceptors->list, interceptor, entry);
@@ -214,14 +247,14 @@ void interceptors_step(struct interceptors *interceptors)
 {
 	struct interceptor *interceptor;
 
-	while ((interceptor = next_in_turn(interceptors)))
-		ask_next(interceptor);
+	while ((interceptor = next_in_turn(interceptors, false)) ||
+	       (interceptor = next_in_turn(interceptors, true)))
+		interceptor_ask_next(interceptor);
 }
 
-int interceptor_ask(struct asker *asker, const struct agent_context *about,
-		    interceptor_answered answered, void *context)
+int question_add(struct asker *asker, const struct agent_context *about,
+		 struct question **ret_question)
 {
-	struct interceptor *interceptor = asker->interceptor;
 	struct question *question = calloc(1, sizeof(*question));
 	int r;
 
@@ -229,19 +262,34 @@ int interceptor_ask(struct asker *asker, const struct agent_context *about,
 		return -ENOMEM;
 	r = agent_context_write(about, &question->body);
 	if (r) {
-		free_question(question);
+		question_free(question);
 		return r;
 	}
 	question->asker = asker;
-	question->answered = answered;
-	question->context = context;
 	question->since_ns = clock_boot_ns();
 	TAILQ_INSERT_TAIL(&asker->waiting, question, entry);
+	asker->interceptor->stats.waiting++;
+	*ret_question = question;
+	return 0;
+}
+
+int interceptor_ask(struct asker *asker, const struct agent_context *about,
+		    interceptor_answered answered, void *context)
+{
+	struct interceptor *interceptor = asker->interceptor;
+	struct question *question;
+	int r = question_add(asker, about, &question);
+
+	if (r)
+		return r;
+	question->answered = answered;
+	question->context = context;
 	enter_turn(asker);
 	interceptor->stats.asked++;
-	interceptor->stats.waiting++;
-	question->waits = !has_room(interceptor);
+	if (!interceptor_has_room(interceptor))
+		interceptor_give_way(interceptor);
+	question->waits = !interceptor_has_room(interceptor);
 	if (!question->waits)
-		ask_next(interceptor);
+		interceptor_ask_next(interceptor);
 	return 0;
 }

@@ -18,6 +18,8 @@
  *  N5. The deadline of a question counts from when it goes out, and not while it waits.
  *  N6. What comes on a connection after an answer is no answer to the next question, unless it
  *      comes when that has been asked.
+ *  N8. What an interceptor is told, and nobody waits for, goes out where there is room, gives way
+ *      to any question, and what is answered is not read. At most LIMIT_NOTES of each.
  *  N7. No text is logged, and what was asked is wiped from memory.
  *
  * Where a kept connection is found closed before a byte of an answer came, libcurl sends the
@@ -27,6 +29,7 @@
 #define SLUICE_DAEMON_INTERCEPTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -35,10 +38,11 @@
 #include "core/policy.h"
 #include "core/session.h"
 #include "core/verdict.h"
+#include "daemon/histogram.h"
 
 struct daemon;
 struct interceptors; /* of the daemon */
-struct interceptor;  /* of one task of one policy */
+struct interceptor;  /* of one task of one policy, on all it is bound to */
 struct question;
 
 struct interceptor_answer {
@@ -60,12 +64,14 @@ struct asker {
 	bool in_turn; /* some wait */
 };
 
-/* Counts since the policy was loaded. */
+/* Counts since the policy was loaded; of a task's name, since the start. */
 struct interceptor_stats {
 	uint64_t asked, allowed, denied, transformed, failed, timed_out, invalid, cancelled;
 	uint64_t waited, waited_ms; /* how many had to wait, and how long, together */
 	uint64_t warnings;	    /* of verdicts that allow */
+	uint64_t told, untold;	    /* N8: what was answered, and what not */
 	uint32_t waiting, in_flight;
+	struct histogram latency; /* from when a question goes out until what comes of it */
 };
 
 /* -ENOMEM. */
@@ -75,18 +81,33 @@ int interceptors_start(struct interceptors *interceptors) must_check;
 /* Nobody asks any more, and the policies' interceptors are freed. Accepts NULL. */
 void interceptors_free(struct interceptors *interceptors);
 
-/* config is borrowed. -ENOMEM. */
-int interceptor_new(struct interceptors *interceptors, const struct policy_interceptor *config,
+/* task: the name of it; config is borrowed. -ENOMEM. */
+int interceptor_new(struct interceptors *interceptors, const char *task,
+		    const struct policy_interceptor *config,
 		    struct interceptor **ret_interceptor) must_check;
 /* Nobody asks it any more. Accepts NULL. */
 void interceptor_free(struct interceptor *interceptor);
-/* Adds its counts to those of the task, where it is asked for that one. */
-void interceptor_sum_up(const struct interceptor *interceptor,
-			const struct policy_interceptor *config, struct interceptor_stats *sum);
+const struct interceptor_stats *interceptor_stats(const struct interceptor *interceptor);
+
+/*
+ * Tells of each task's name that was ever asked for what came of it, under all policies, those
+ * that are gone too. Names past LIMIT_REASONS are one: "other".
+ */
+void interceptors_visit(const struct interceptors *interceptors,
+			void (*visit)(void *context, const char *task,
+				      const struct interceptor_stats *stats),
+			void *context);
+
+/* What an asker waits for, of its questions that have no answer. */
+struct asker_state {
+	size_t asked, waiting; /* of those asked how many have not gone out */
+	uint64_t oldest_ns;    /* boot clock: since when the oldest is asked; 0: there is none */
+};
 
 void asker_init(struct asker *asker, struct interceptor *interceptor);
 /* Cancels what it asked. */
 void asker_done(struct asker *asker);
+void asker_get(const struct asker *asker, struct asker_state *ret_state);
 
 /*
  * The context is written at once, and what it borrows is free again. -EINVAL, -E2BIG: no
@@ -94,5 +115,8 @@ void asker_done(struct asker *asker);
  */
 int interceptor_ask(struct asker *asker, const struct agent_context *about,
 		    interceptor_answered answered, void *context) must_check;
+
+/* Tells of something, and forgets it. N8. */
+void interceptor_tell(struct interceptor *interceptor, const struct agent_context *about);
 
 #endif

@@ -16,8 +16,17 @@
 #include "daemon/interceptor.h"
 #include "daemon/limits.h"
 
+/* Of a task's name: counts of the policies that are gone, and as long as the daemon. */
+struct interceptor_total {
+	LIST_ENTRY(interceptor_total) entry;
+	char *task;
+	struct interceptor_stats gone;
+};
+
 struct interceptors {
 	struct daemon *daemon;
+	LIST_HEAD(, interceptor_total) totals;
+	size_t total_count;
 	CURLM *multi;
 	struct curl_slist *headers;
 	struct event timer, wake;
@@ -32,17 +41,21 @@ struct interceptor {
 	TAILQ_ENTRY(interceptor) entry;
 	struct interceptors *interceptors;
 	const struct policy_interceptor *config; /* borrowed */
+	struct interceptor_total *total;
 	TAILQ_HEAD(, asker) turns;
 	LIST_HEAD(, question) lost; /* could not go out, and nobody was told */
+	struct asker teller;	    /* N8; never in turns */
+	size_t notes;		    /* of it */
 	struct interceptor_stats stats;
 };
 
 struct question {
 	TAILQ_ENTRY(question) entry; /* of its asker: waiting, or out */
 	struct asker *asker;
-	interceptor_answered answered;
+	interceptor_answered answered; /* NULL: it is a note */
 	void *context;
 	uint64_t since_ns; /* that it was asked */
+	uint64_t out_ns;   /* that it went out */
 	bool waits;	   /* it had to */
 	bool is_lost;
 	LIST_ENTRY(question) lost;
@@ -51,6 +64,29 @@ struct question {
 	uint8_t *answer; /* VERDICT_SIZE_MAX bytes, once there is a first */
 	size_t answer_len, head_len;
 };
+
+/* Of an asker, behind what it has asked. As interceptor_ask(), but nothing goes out by this. */
+int question_add(struct asker *asker, const struct agent_context *about,
+		 struct question **ret_question) must_check;
+/* It comes back from where it was asked, answered or not. */
+void question_take_back(struct question *question);
+/* Wipes it; it is in no list. */
+void question_free(struct question *question);
+
+/* May one more go out? */
+bool interceptor_has_room(const struct interceptor *interceptor);
+/* The next one goes out: of whose turn it is, or else a note. */
+void interceptor_ask_next(struct interceptor *interceptor);
+/* A note of its own gives way, or where all have too many out one of any. */
+void interceptor_give_way(struct interceptor *interceptor);
+/* Notes are dropped that wait, and that are out. */
+void interceptor_untell(struct interceptor *interceptor);
+
+void interceptor_stats_add(struct interceptor_stats *sum, const struct interceptor_stats *stats);
+/* -ENOMEM. */
+int interceptor_total_get(struct interceptors *interceptors, const char *task,
+			  struct interceptor_total **ret_total) must_check;
+void interceptor_totals_free(struct interceptors *interceptors);
 
 /* -ENOMEM, -EIO: libcurl refuses. */
 int transfer_begin(struct question *question) must_check;

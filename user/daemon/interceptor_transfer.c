@@ -340,6 +340,7 @@ int interceptors_new(struct daemon *daemon, struct interceptors **ret_intercepto
 		return -ENOMEM;
 	interceptors->daemon = daemon;
 	TAILQ_INIT(&interceptors->list);
+	LIST_INIT(&interceptors->totals);
 	*ret_interceptors = interceptors;
 	return 0;
 }
@@ -370,5 +371,6 @@ void interceptors_free(struct interceptors *interceptors)
 		(void)event_del(&interceptors->wake);
 	}
 	curl_slist_free_all(interceptors->headers);
+	interceptor_totals_free(interceptors);
 	free(interceptors);
 }

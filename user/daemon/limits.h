@@ -33,6 +33,13 @@
 #define LIMIT_RUN_SPENT_MS 500u
 /* How long a graceful stop waits for the above; then it closes what is left. */
 #define LIMIT_STOP_MS 3000u
+/*
+ * A handover: for how long of its waiting no stream begins another message, how often it looks,
+ * and how long one of its messages may take.
+ */
+#define LIMIT_HANDOVER_PARK_MS 1000u
+#define LIMIT_HANDOVER_STEP_MS 10u
+#define LIMIT_HANDOVER_MS      3000u
 /* Timeouts of messages and holds are looked at this often. */
 #define LIMIT_TICK_MS 250u
 /* Closing streams and finishing runs are looked at this often while they are young. */
@@ -68,7 +75,27 @@
 #define LIMIT_CONTROL_LINE    (8u << 20)
 #define LIMIT_CONTROL_UNREAD  (64u << 20)
 #define LIMIT_CONTROL_CLIENTS 64u
-#define LIMIT_POLICY_TEXT     (4u << 20)
+/* Of these, how many may be others' than root, and how many one user's of those. */
+#define LIMIT_CONTROL_OTHERS	32u
+#define LIMIT_CONTROL_OTHERS_OF 8u
+/* Refused calls recorded per second; what is over is counted, and told by the next record. */
+#define LIMIT_CONTROL_REFUSALS 10u
+/* What an observer has not read of the events, in bytes; beyond it events are dropped for it. */
+#define LIMIT_FEED_UNREAD (256u << 10)
+#define LIMIT_POLICY_TEXT (4u << 20)
+/* Names of policies; each keeps its policy in memory, in use or not. */
+#define LIMIT_POLICY_NAMES 256u
+
+/*
+ * Web: clients served at once; bytes of a request, head and body; what of an answer that is made
+ * in pieces waits unread; how long a client has for its next request and for reading the answer,
+ * and how often that is looked at.
+ */
+#define LIMIT_WEB_CLIENTS  32u
+#define LIMIT_WEB_REQUEST  16384u
+#define LIMIT_WEB_UNREAD   (256u << 10)
+#define LIMIT_WEB_IDLE_S   10
+#define LIMIT_WEB_SWEEP_MS 250u
 
 /*
  * Audit: records wait in the buffer until the end of a turn of the loop, or until there is a
@@ -98,5 +125,7 @@
 
 /* Questions to interceptors that are out at once, of all tasks. */
 #define LIMIT_QUESTIONS 512u
+/* What an interceptor is still to be told, and nobody waits for; more is not told. */
+#define LIMIT_NOTES 64u
 
 #endif

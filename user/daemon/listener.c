@@ -116,9 +116,7 @@ static void on_rested(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	for (int which = 0; which < _LISTENER_MAX; which++)
-		if (daemon->listener.fds[which] >= 0)
-			(void)event_add(&daemon->listener.events[which], NULL);
+	listener_resume(&daemon->listener);
 }
 
 /*
@@ -153,11 +151,13 @@ static int set_probes(int fd)
 static int start_one(struct daemon *daemon, int which)
 {
 	struct listener *listener = &daemon->listener;
-	int fd, r;
+	bool handed = listener->fds[which] >= 0;
+	int fd, r = 0;
 
-	if (listener->reserved[which] < 0)
+	if (!handed && listener->reserved[which] < 0)
 		return 0;
-	r = open_socket(which, listener->port, /* reuse: */ true, &listener->fds[which]);
+	if (!handed)
+		r = open_socket(which, listener->port, /* reuse: */ true, &listener->fds[which]);
 	if (r)
 		return r;
 	fd_close(take_fd(listener->reserved[which]));
@@ -166,7 +166,7 @@ static int start_one(struct daemon *daemon, int which)
 	r = endpoint_set_options(fd) ?: set_probes(fd) ?: kern_mark_listener(daemon->kern, fd);
 	if (r)
 		return r;
-	if (listen(fd, LIMIT_BACKLOG))
+	if (!handed && listen(fd, LIMIT_BACKLOG))
 		return -errno;
 	(void)event_assign(&listener->events[which], daemon->base, fd, EV_READ | EV_PERSIST,
 			   on_connection, daemon);
@@ -188,6 +188,21 @@ int listener_start(struct daemon *daemon, char *error, size_t error_len)
 		(void)snprintf(error, error_len, "cannot listen on loopback port %u: %s",
 			       listener->port, strerror(-r));
 	return r;
+}
+
+void listener_pause(struct listener *listener)
+{
+	(void)evtimer_del(&listener->rest);
+	for (int which = 0; which < _LISTENER_MAX; which++)
+		if (listener->fds[which] >= 0)
+			(void)event_del(&listener->events[which]);
+}
+
+void listener_resume(struct listener *listener)
+{
+	for (int which = 0; which < _LISTENER_MAX; which++)
+		if (listener->fds[which] >= 0)
+			(void)event_add(&listener->events[which], NULL);
 }
 
 void listener_done(struct listener *listener)

@@ -27,8 +27,8 @@ enum { LISTENER_V4, LISTENER_V6, _LISTENER_MAX };
 struct listener {
 	uint16_t port;
 	int reserved[_LISTENER_MAX]; /* bound, and never to listen; -1: not such a family here */
-	int fds[_LISTENER_MAX];
-	int reserve_fd; /* given up for a moment to get rid of a connection */
+	int fds[_LISTENER_MAX];	     /* before the start: those that a predecessor handed over */
+	int reserve_fd;		     /* given up for a moment to get rid of a connection */
 	struct event events[_LISTENER_MAX];
 	struct event rest;
 };
@@ -39,6 +39,9 @@ int listener_reserve(struct listener *listener, uint16_t port, char *error,
 		     size_t error_len) must_check;
 /* Binds, marks, listens, accepts. */
 int listener_start(struct daemon *daemon, char *error, size_t error_len) must_check;
+/* For a while nothing is accepted: who connects waits. */
+void listener_pause(struct listener *listener);
+void listener_resume(struct listener *listener);
 /* Accepts no more. */
 void listener_done(struct listener *listener);
 

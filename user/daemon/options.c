@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
+#include "core/policy.h"
 #include "daemon/audit_file.h"
 #include "daemon/limits.h"
 #include "sys/log.h"
@@ -16,10 +19,13 @@
 enum {
 	OPTION_FIRST = 256,
 	POLICY = OPTION_FIRST,
+	GROUP,
+	VIEW_GROUP,
 	SOCKET,
 	INSTANCE,
 	PORT,
 	PRIVATE,
+	TAKEOVER,
 	READY_FD,
 	CHECK,
 	REMOVE,
@@ -28,16 +34,22 @@ enum {
 	NO_AUDIT,
 	AUDIT_FILE_BYTES,
 	AUDIT_FILES,
+	METRICS,
+	METRICS_HOST,
+	NO_METRICS,
 	VERSION,
 	HELP
 };
 
 static const struct option long_options[] = {
 	{"policy", required_argument, NULL, POLICY},
+	{"group", required_argument, NULL, GROUP},
+	{"view-group", required_argument, NULL, VIEW_GROUP},
 	{"socket", required_argument, NULL, SOCKET},
 	{"instance", required_argument, NULL, INSTANCE},
 	{"port", required_argument, NULL, PORT},
 	{"private", no_argument, NULL, PRIVATE},
+	{"takeover", required_argument, NULL, TAKEOVER},
 	{"ready-fd", required_argument, NULL, READY_FD},
 	{"check", no_argument, NULL, CHECK},
 	{"remove", no_argument, NULL, REMOVE},
@@ -46,6 +58,9 @@ static const struct option long_options[] = {
 	{"no-audit", no_argument, NULL, NO_AUDIT},
 	{"audit-file-bytes", required_argument, NULL, AUDIT_FILE_BYTES},
 	{"audit-files", required_argument, NULL, AUDIT_FILES},
+	{"metrics", required_argument, NULL, METRICS},
+	{"metrics-host", required_argument, NULL, METRICS_HOST},
+	{"no-metrics", no_argument, NULL, NO_METRICS},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, HELP},
 	{0},
@@ -56,12 +71,26 @@ void options_print_help(void)
 	(void)printf(
 		"usage: sluiced [OPTION…]\n"
 		"\n"
-		"  --policy FILE    policy of runs that name none\n"
+		"  --policy FILE    a policy, known by its name; may be repeated. The first is "
+		"that\n"
+		"                   of runs and watches that name none. SIGHUP reads all anew\n"
+		"  --group NAME, --view-group NAME\n"
+		"                   groups of who may steer this daemon, and of who may look\n"
+		"                   (default %s, %s)\n"
 		"  --instance NAME  pins, cgroups and run-time files of this name (default %s,\n"
 		"                   private: a name of its own)\n"
 		"  --socket PATH    control socket (default /run/sluice/NAME.sock)\n"
 		"  --port N         loopback port of the listeners, 1..%u (default %u)\n"
 		"  --private        take any free port; remove everything on exit\n"
+		"  --takeover SECONDS\n"
+		"                   take the running daemon of this instance over, which waits so\n"
+		"                   long for streams amid a message; see `sluicectl handover`\n"
+		"  --metrics ADDRESS:PORT\n"
+		"                   where metrics and the status page are served (default\n"
+		"                   %s, private: nowhere); --no-metrics: nowhere\n"
+		"  --metrics-host NAME\n"
+		"                   a name, beside addresses and localhost, under which they are\n"
+		"                   asked for; may be repeated\n"
 		"  --ready-fd N     write \"ready\" or \"error: …\" there; a private daemon exits\n"
 		"                   when its other end closes\n"
 		"  --audit DIR      directory of the audit trail (default %s/NAME,\n"
@@ -72,8 +101,9 @@ void options_print_help(void)
 		"  --remove         remove what a dead daemon of this instance left, and exit\n"
 		"  --verbose        say also how streams ended that were complete\n"
 		"  --version, --help\n",
-		OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX, OPTIONS_PORT_DEFAULT, OPTIONS_AUDIT_DIR,
-		LIMIT_AUDIT_FILE_BYTES, LIMIT_AUDIT_FILES);
+		OPTIONS_GROUP, OPTIONS_VIEW_GROUP, OPTIONS_INSTANCE_DEFAULT, OPTIONS_PORT_MAX,
+		OPTIONS_PORT_DEFAULT, OPTIONS_WEB, OPTIONS_AUDIT_DIR, LIMIT_AUDIT_FILE_BYTES,
+		LIMIT_AUDIT_FILES);
 }
 
 static int parse_number(const char *name, const char *text, long min, long max, long *ret_number)
@@ -110,6 +140,17 @@ static int set_port(struct options *options)
 	if (parse_number("port", optarg, 1, OPTIONS_PORT_MAX, &number))
 		return -EINVAL;
 	options->port = (uint16_t)number;
+	return 0;
+}
+
+static int set_takeover(struct options *options)
+{
+	long number;
+
+	if (parse_number("takeover", optarg, 0, OPTIONS_TAKEOVER_MAX_S, &number))
+		return -EINVAL;
+	options->takeover = true;
+	options->takeover_wait_s = (uint32_t)number;
 	return 0;
 }
 
@@ -163,11 +204,72 @@ static int set_audit_files(struct options *options)
 	return 0;
 }
 
+static int set_web(struct options *options, const char *text)
+{
+	struct sluice_address address = {0};
+
+	if (policy_parse_peer(text, address.addr, &address.port)) {
+		log_error("--metrics: '%s' is not ADDRESS:PORT, with an IPv6 address in brackets",
+			  text);
+		return -EINVAL;
+	}
+	address.family = address_is_v4(address.addr) ? AF_INET : AF_INET6;
+	options->web = address;
+	return 0;
+}
+
+static int add_web_host(struct options *options)
+{
+	size_t len = strspn(optarg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789.-_");
+
+	if (!len || optarg[len]) {
+		log_error("--metrics-host: '%s' is not the name of a host, without a port", optarg);
+		return -EINVAL;
+	}
+	if (options->web_host_count == OPTIONS_WEB_HOSTS_MAX) {
+		log_error("--metrics-host: more than %u", OPTIONS_WEB_HOSTS_MAX);
+		return -EINVAL;
+	}
+	options->web_hosts[options->web_host_count++] = optarg;
+	return 0;
+}
+
+static int set_metrics(struct options *options, int option)
+{
+	switch (option) {
+	case METRICS:
+		options->web_told = true;
+		return set_web(options, optarg);
+	case METRICS_HOST:
+		return add_web_host(options);
+	default:
+		options->web_told = true;
+		options->web.port = 0;
+		return 0;
+	}
+}
+
+static int add_policy(struct options *options)
+{
+	if (options->policy_count == ARRAY_SIZE(options->policies)) {
+		log_error("--policy: more than %u", OPTIONS_POLICIES_MAX);
+		return -EINVAL;
+	}
+	options->policies[options->policy_count++] = optarg;
+	return 0;
+}
+
 static int set_option(struct options *options, int option)
 {
 	switch (option) {
 	case POLICY:
-		options->policy = optarg;
+		return add_policy(options);
+	case GROUP:
+		options->group = optarg;
+		return 0;
+	case VIEW_GROUP:
+		options->view_group = optarg;
 		return 0;
 	case SOCKET:
 		options->socket = optarg;
@@ -180,6 +282,8 @@ static int set_option(struct options *options, int option)
 	case PRIVATE:
 		options->private_daemon = true;
 		return 0;
+	case TAKEOVER:
+		return set_takeover(options);
 	case READY_FD:
 		return set_ready_fd(options);
 	case CHECK:
@@ -200,6 +304,10 @@ static int set_option(struct options *options, int option)
 		return set_audit_file_bytes(options);
 	case AUDIT_FILES:
 		return set_audit_files(options);
+	case METRICS:
+	case METRICS_HOST:
+	case NO_METRICS:
+		return set_metrics(options, option);
 	case VERSION:
 		options->action = OPTIONS_VERSION;
 		return 0;
@@ -216,6 +324,8 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 {
 	struct options options = {
 		.ready_fd = -1,
+		.group = OPTIONS_GROUP,
+		.view_group = OPTIONS_VIEW_GROUP,
 		.audit_file_bytes = LIMIT_AUDIT_FILE_BYTES,
 		.audit_files = LIMIT_AUDIT_FILES,
 	};
@@ -229,8 +339,14 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 		log_error("unexpected argument '%s'; see --help", argv[optind]);
 		return -EINVAL;
 	}
+	if (options.takeover && options.private_daemon) {
+		log_error("--takeover: a private daemon is not handed over");
+		return -EINVAL;
+	}
 	if (!options.port && !options.private_daemon)
 		options.port = OPTIONS_PORT_DEFAULT;
+	if (!options.web_told && !options.private_daemon && set_web(&options, OPTIONS_WEB))
+		return -EINVAL;
 	if (options.instance)
 		(void)snprintf(options.name, sizeof(options.name), "%s", options.instance);
 	else if (options.private_daemon)

@@ -82,7 +82,7 @@ int partial_hash(const struct flow *flow, char ret_hex[static SHA256_HEX_SIZE])
 	uint64_t framed = pipeline_framed(flow->pipeline);
 	int r;
 
-	if (!pipeline_partial(flow->pipeline)) {
+	if (flow->received == framed) {
 		*ret_hex = '\0';
 		return 0;
 	}
@@ -92,23 +92,4 @@ int partial_hash(const struct flow *flow, char ret_hex[static SHA256_HEX_SIZE])
 	if (r == 0)
 		r = hold_visit(&flow->hold, (size_t)(framed - flow->sent), hash_piece, &sha256);
 	return r < 0 ? r : sha256_hex(&sha256, ret_hex);
-}
-
-json_t *partial_json(const struct flow *flow, const struct framing *configured)
-{
-	const struct policy_limits *limits = &flow->stream->policy->policy->limits;
-	char delimiter[PARTIAL_DELIMITER_SIZE];
-	struct framing framing = *configured;
-	uint64_t expected;
-
-	if (!flow->pipeline)
-		return NULL;
-	framing.kind = pipeline_framing(flow->pipeline);
-	partial_delimiter(&framing, delimiter);
-	expected = pipeline_expected(flow->pipeline);
-	return json_pack(
-		"{s:s, s:I, s:o?, s:I}", "message_boundary_delimiter", delimiter, "partial",
-		(json_int_t)pipeline_partial(flow->pipeline), "expected_message_size",
-		expected ? json_integer((json_int_t)expected) : NULL, "incomplete_message_timeout",
-		(json_int_t)limits->incomplete_message_timeout_s);
 }

@@ -17,8 +17,6 @@
 #ifndef SLUICE_DAEMON_PARTIAL_H
 #define SLUICE_DAEMON_PARTIAL_H
 
-#include <jansson.h>
-
 #include "base/macros.h"
 #include "core/guard.h"
 #include "core/pipeline.h"
@@ -36,15 +34,9 @@ enum guard_mode partial_mode(enum framing_kind kind);
 void partial_delimiter(const struct framing *framing, char ret_text[static PARTIAL_DELIMITER_SIZE]);
 
 /*
- * Of a mediated flow; "" where it holds no part of a message. -ENODATA: some of the part
- * was written ahead and is not here any more. -ENOMEM, -EIO.
+ * Of a mediated flow, of the bytes behind its last unit; "" where it holds none. -ENODATA: some
+ * of them was written ahead and is not here any more. -ENOMEM, -EIO.
  */
 int partial_hash(const struct flow *flow, char ret_hex[static SHA256_HEX_SIZE]) must_check;
-
-/*
- * The elements but for the hash, as a query shows them: configured is the framing by the
- * policy. A new reference; NULL without memory, and of a relayed flow.
- */
-json_t *partial_json(const struct flow *flow, const struct framing *configured) must_check;
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel.h"
 #include "daemon/interceptor.h"
 #include "daemon/limits.h"
 #include "daemon/policy_rules.h"
@@ -16,6 +17,7 @@ void policies_init(struct policies *policies, struct kern *kern, bool initial_ne
 {
 	*policies = (struct policies){.kern = kern, .initial_netns = initial_netns};
 	LIST_INIT(&policies->list);
+	TAILQ_INIT(&policies->named);
 }
 
 struct loaded_policy *loaded_policy_ref(struct loaded_policy *loaded)
@@ -33,10 +35,11 @@ void loaded_policy_unref(struct loaded_policy *loaded)
 		free(loaded->tasks[track]);
 		free(loaded->names[track]);
 		free(loaded->watchers[track]);
-		for (size_t i = 0; i < loaded->interceptor_count[track]; i++)
-			interceptor_free(loaded->interceptors[track][i]);
 		free(loaded->interceptors[track]);
 	}
+	for (size_t i = 0; loaded->askable && i < loaded->policy->task_count; i++)
+		interceptor_free(loaded->askable[i]);
+	free(loaded->askable);
 	free(loaded->output_names);
 	for (size_t i = 0; loaded->denied && i < loaded->policy->task_count; i++)
 		free(loaded->denied[i]);
@@ -49,7 +52,10 @@ void loaded_policy_unref(struct loaded_policy *loaded)
 void policies_done(struct policies *policies)
 {
 	struct loaded_policy *loaded;
+	struct named_policy *named;
 
+	while ((named = TAILQ_FIRST(&policies->named)))
+		policies_forget_name(policies, named);
 	/* What is left has the reference of its publication. */
 	while ((loaded = LIST_FIRST(&policies->list))) {
 		loaded->references = 1;
@@ -129,37 +135,60 @@ static int fill_denied(struct loaded_policy *loaded)
 	return loaded->denied ? 0 : -ENOMEM;
 }
 
-/* One of each track: what is asked of one waits for none of the other's. */
-static int fill_interceptors(struct loaded_policy *loaded, struct interceptors *interceptors,
-			     enum session_track track)
+/* One of each task, whatever it is bound to: its concurrency is that of all of them. */
+static int fill_askable(struct loaded_policy *loaded, struct interceptors *interceptors)
 {
 	const struct policy *policy = loaded->policy;
-	size_t count = policy->track_task_count[track], *filled = &loaded->interceptor_count[track];
-	struct interceptor **list = calloc(count + 1, sizeof(struct interceptor *));
-	int r = list ? 0 : -ENOMEM;
+	int r = 0;
 
-	loaded->interceptors[track] = list;
-	for (size_t i = 0; !r && i < count; i++) {
-		const struct policy_task *task = &policy->tasks[policy->track_tasks[track][i]];
-
-		if (!task->interceptor)
-			continue;
-		r = interceptor_new(interceptors, task->interceptor, &list[*filled]);
-		*filled += !r;
-	}
+	loaded->askable = calloc(policy->task_count + 1, sizeof(struct interceptor *));
+	if (!loaded->askable)
+		return -ENOMEM;
+	for (size_t i = 0; !r && i < policy->task_count; i++)
+		if (policy->tasks[i].interceptor)
+			r = interceptor_new(interceptors, policy->tasks[i].name,
+					    policy->tasks[i].interceptor, &loaded->askable[i]);
 	return r;
+}
+
+static void add_interceptors(struct loaded_policy *loaded, enum session_track track,
+			     const size_t *tasks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (loaded->askable[tasks[i]])
+			loaded->interceptors[track][loaded->interceptor_count[track]++] =
+				loaded->askable[tasks[i]];
+}
+
+/* In the order in which a pipeline numbers them. */
+static int fill_interceptors(struct loaded_policy *loaded, enum session_track track)
+{
+	const struct policy *policy = loaded->policy;
+	const struct policy_task_list *warn = &policy->warn[track];
+
+	loaded->interceptors[track] = calloc(CHANNEL_SPANS_MAX, sizeof(struct interceptor *));
+	if (!loaded->interceptors[track])
+		return -ENOMEM;
+	add_interceptors(loaded, track, policy->track_tasks[track],
+			 policy->track_task_count[track]);
+	add_interceptors(loaded, track, warn->tasks, warn->count);
+	if (track == SESSION_RESPONSE)
+		add_interceptors(loaded, track, policy->output.tasks, policy->output.count);
+	return 0;
 }
 
 static int fill_tasks(struct loaded_policy *loaded, struct interceptors *interceptors)
 {
 	int r = fill_denied(loaded);
 
+	if (!r)
+		r = fill_askable(loaded, interceptors);
 	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++) {
 		r = fill_gating(loaded, (enum session_track)track);
 		if (!r)
 			r = fill_watchers(loaded, (enum session_track)track);
 		if (!r)
-			r = fill_interceptors(loaded, interceptors, (enum session_track)track);
+			r = fill_interceptors(loaded, (enum session_track)track);
 	}
 	return r ? r : fill_output(loaded);
 }
@@ -268,11 +297,12 @@ void policies_reserve(struct policies *policies, uint32_t number)
 		policies->taken[number] = true;
 }
 
-static void free_up(struct policies *policies, uint32_t number, uint64_t now_ns)
+/* freed_ns: since when no connection is captured under it. */
+static void free_up(struct policies *policies, uint32_t number, uint64_t freed_ns)
 {
 	kern_policy_clear(policies->kern, number);
 	policies->taken[number] = false;
-	policies->freed_ns[number] = now_ns;
+	policies->freed_ns[number] = freed_ns;
 }
 
 void policies_unreserve(struct policies *policies, uint32_t number, uint64_t now_ns)
@@ -301,11 +331,11 @@ int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint
 {
 	int r;
 
-	if (loaded->watches && (!number || number == loaded->number)) {
+	if (loaded->number && (!number || number == loaded->number)) {
 		loaded->watches++;
 		return 0;
 	}
-	if (loaded->watches || number >= SLUICE_POLICIES)
+	if (loaded->number || number >= SLUICE_POLICIES || policies_find(policies, number))
 		return -EEXIST;
 	if (!number) {
 		r = free_number(policies, now_ns, &number);
@@ -313,7 +343,7 @@ int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint
 			return r;
 		policies->last = number;
 	}
-	r = policy_rules_publish(policies->kern, number, loaded->policy);
+	r = policy_rules_publish(policies->kern, number, loaded->policy, &policies->closed);
 	if (r)
 		return r;
 	policies->taken[number] = true;
@@ -323,13 +353,35 @@ int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint
 	return 0;
 }
 
-void policies_unwatch(struct policies *policies, struct loaded_policy *loaded, uint64_t now_ns)
+static void unpublish(struct policies *policies, struct loaded_policy *loaded, uint64_t freed_ns)
 {
-	if (--loaded->watches)
-		return;
-	free_up(policies, loaded->number, now_ns);
+	free_up(policies, loaded->number, freed_ns);
 	loaded->number = 0;
 	loaded_policy_unref(loaded);
+}
+
+void policies_unwatch(struct policies *policies, struct loaded_policy *loaded, uint64_t now_ns)
+{
+	if (!--loaded->watches)
+		unpublish(policies, loaded, now_ns);
+}
+
+void policies_retire(struct loaded_policy *loaded, uint64_t now_ns)
+{
+	if (!--loaded->watches)
+		loaded->retired_ns = now_ns;
+}
+
+void policies_tick(struct policies *policies, uint64_t now_ns)
+{
+	struct loaded_policy *loaded, *next;
+
+	for (loaded = LIST_FIRST(&policies->list); loaded; loaded = next) {
+		next = LIST_NEXT(loaded, entry);
+		if (loaded->number && !loaded->watches &&
+		    now_ns - loaded->retired_ns >= POLICIES_REST_NS)
+			unpublish(policies, loaded, loaded->retired_ns);
+	}
 }
 
 struct loaded_policy *policies_find(const struct policies *policies, uint32_t number)
@@ -340,6 +392,50 @@ struct loaded_policy *policies_find(const struct policies *policies, uint32_t nu
 	if (loaded->number == number && number)
 		return loaded;
 	return NULL;
+}
+
+int policies_add_name(struct policies *policies, struct loaded_policy *loaded, const char *file)
+{
+	struct named_policy *named = calloc(1, sizeof(*named));
+
+	if (!named)
+		return -ENOMEM;
+	named->loaded = loaded_policy_ref(loaded);
+	named->file = file;
+	TAILQ_INSERT_TAIL(&policies->named, named, entry);
+	return 0;
+}
+
+void policies_forget_name(struct policies *policies, struct named_policy *named)
+{
+	TAILQ_REMOVE(&policies->named, named, entry);
+	loaded_policy_unref(named->loaded);
+	free(named);
+}
+
+void policies_set_name(struct named_policy *named, struct loaded_policy *loaded)
+{
+	struct loaded_policy *before = named->loaded;
+
+	named->loaded = loaded_policy_ref(loaded);
+	loaded_policy_unref(before);
+}
+
+struct named_policy *policies_named(const struct policies *policies, const char *name)
+{
+	struct named_policy *named;
+
+	TAILQ_FOREACH(named, &policies->named, entry)
+	if (!strcmp(named->loaded->policy->name, name))
+		return named;
+	return NULL;
+}
+
+struct named_policy *policies_default(const struct policies *policies)
+{
+	struct named_policy *first = TAILQ_FIRST(&policies->named);
+
+	return first && first->file ? first : NULL;
 }
 
 enum sluice_dns policies_dns(const struct policy *policy)

@@ -10,13 +10,34 @@
 #include "kern/kern.h"
 #include "sys/resolvers.h"
 
-static int fill_rules(const struct policy *policy, struct sluice_policy *rules)
+static size_t fill_closed(const struct sluice_address *closed, struct sluice_rule *rule)
 {
-	if (policy->destination_count > ARRAY_SIZE(rules->rules))
+	static const uint8_t unspecified[ADDRESS_LEN];
+	bool v4 = address_is_v4(closed->addr);
+	size_t from = v4 ? ADDRESS_V4_AT : 0;
+
+	if (!closed->port)
+		return 0;
+	(void)memcpy(rule->addr, closed->addr, sizeof(rule->addr));
+	rule->prefix_len = ADDRESS_LEN * 8;
+	if (!memcmp(closed->addr + from, unspecified, ADDRESS_LEN - from))
+		rule->prefix_len = (uint8_t)(from * 8);
+	rule->port = closed->port;
+	rule->action = SLUICE_RULE_DENY;
+	return 1;
+}
+
+/* The first that matches decides. */
+static int fill_rules(const struct policy *policy, const struct sluice_address *closed,
+		      struct sluice_policy *rules)
+{
+	size_t first = fill_closed(closed, &rules->rules[0]);
+
+	if (policy->destination_count > ARRAY_SIZE(rules->rules) - first)
 		return -E2BIG;
 	for (size_t i = 0; i < policy->destination_count; i++) {
 		const struct policy_destination *destination = &policy->destinations[i];
-		struct sluice_rule *rule = &rules->rules[i];
+		struct sluice_rule *rule = &rules->rules[first + i];
 
 		(void)memcpy(rule->addr, destination->addr, sizeof(rule->addr));
 		rule->prefix_len = destination->prefix_len;
@@ -65,14 +86,15 @@ static int fill_unix(const struct policy *policy, uint32_t number, struct sluice
 	return 0;
 }
 
-int policy_rules_publish(struct kern *kern, uint32_t number, const struct policy *policy)
+int policy_rules_publish(struct kern *kern, uint32_t number, const struct policy *policy,
+			 const struct sluice_address *closed)
 {
 	struct sluice_policy *rules = calloc(1, sizeof(*rules));
 	struct sluice_unix_key *keys = calloc(policy->unix_count + 1, sizeof(*keys));
 	int r = -ENOMEM;
 
 	if (rules && keys) {
-		r = fill_rules(policy, rules);
+		r = fill_rules(policy, closed, rules);
 		fill_resolvers(policy, rules);
 		if (!r)
 			r = fill_unix(policy, number, keys);

@@ -25,6 +25,7 @@ static const char *const names[] = {
 	[REASON_HOST_DIED] = "host_died",
 	[REASON_AUDIT_FULL] = "audit_full",
 	[REASON_AUDIT_QUOTA] = "audit_quota",
+	[REASON_HANDED_OVER] = "handed_over",
 };
 _Static_assert(ARRAY_SIZE(names) == _REASON_MAX, "every reason has a name");
 

@@ -28,6 +28,7 @@ enum reason {
 	REASON_HOST_DIED,
 	REASON_AUDIT_FULL,  /* the audit trail cannot be written */
 	REASON_AUDIT_QUOTA, /* the cgroup has used its share of the trail up */
+	REASON_HANDED_OVER, /* amid a message when a successor took over */
 	_REASON_MAX,
 };
 

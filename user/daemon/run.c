@@ -35,8 +35,9 @@ static int make_cgroup(struct daemon *daemon, char *path, size_t len)
 	}
 }
 
-int run_create(struct daemon *daemon, struct control_client *owner, struct loaded_policy *loaded,
-	       struct watch **ret_watch, char *error, size_t error_len)
+int run_create(struct daemon *daemon, struct control_client *owner,
+	       const struct watch_choice *choice, struct watch **ret_watch, char *error,
+	       size_t error_len)
 {
 	char path[CGROUP_PATH_MAX];
 	int r = make_cgroup(daemon, path, sizeof(path));
@@ -46,7 +47,7 @@ int run_create(struct daemon *daemon, struct control_client *owner, struct loade
 			       daemon->instance.cgroup, strerror(-r));
 		return r;
 	}
-	r = watch_add(daemon, path, WATCH_RUN, loaded, /* destroy: */ false, ret_watch, error,
+	r = watch_add(daemon, path, WATCH_RUN, choice, /* destroy: */ false, ret_watch, error,
 		      error_len);
 	if (r)
 		(void)!cgroup_remove(path);

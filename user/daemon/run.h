@@ -21,11 +21,11 @@
 
 struct control_client;
 struct daemon;
-struct loaded_policy;
 
 /* The run lives at least as long as owner is connected. */
-int run_create(struct daemon *daemon, struct control_client *owner, struct loaded_policy *loaded,
-	       struct watch **ret_watch, char *error, size_t error_len) must_check;
+int run_create(struct daemon *daemon, struct control_client *owner,
+	       const struct watch_choice *choice, struct watch **ret_watch, char *error,
+	       size_t error_len) must_check;
 /* Begins its end; waiting, or NULL, is answered under id when its streams have settled. */
 void run_finish(struct daemon *daemon, struct watch *watch, struct control_client *waiting,
 		json_t *id);

@@ -17,6 +17,7 @@
 #include "daemon/ledger.h"
 #include "daemon/limits.h"
 #include "daemon/reason.h"
+#include "daemon/web.h"
 #include "kern/kern.h"
 #include "sys/clock.h"
 #include "sys/log.h"
@@ -152,6 +153,20 @@ static void count_stream(struct stats *stats, const struct stream *stream)
 	}
 }
 
+/* Did it end before its messages did, and not by what an interceptor or a task said of them? */
+static bool is_broken_off(enum stream_end end, enum session_result error)
+{
+	switch (error) {
+	case SESSION_INTERCEPTOR_FAILED:
+	case SESSION_INTERCEPTOR_TIMEOUT:
+	case SESSION_VERDICT_INVALID:
+		return false;
+	default:
+		return end == STREAM_FAILED ||
+		       (end == STREAM_DENIED && error == SESSION_OPERATOR);
+	}
+}
+
 void settle_stream(struct stream *stream, enum stream_end end, const char *reason,
 		   enum session_result error, const struct flow *flow)
 {
@@ -163,15 +178,24 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	/* A session that its pipeline ended keeps that end. */
 	if (stream->exchanges)
 		exchanges_fail(stream->exchanges, error);
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
+		if (flow_is_watched(&stream->flows[track]))
+			pipeline_unwatch(stream->flows[track].pipeline);
+		if (is_broken_off(end, error))
+			flow_tell_left(&stream->flows[track]);
 		flow_stop_asking(&stream->flows[track]);
-	count_stream(&daemon->stats, stream);
+	}
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		metrics_withheld(&stream->flows[track]);
+	daemon->metrics.open_streams--;
+	count_end(&daemon->stats, end, reason);
 	if (stream->watch) {
 		count_stream(&stream->watch->stats, stream);
 		advice_note(&stream->watch->advice, reason, &stream->origin.peer);
 		stream->watch->open--;
 	}
 	audit_stream_settled(stream);
+	web_stream_settled(stream);
 	ledger_forget(stream);
 	say(stream, flow);
 }

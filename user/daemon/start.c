@@ -11,12 +11,14 @@
 #include "core/resume_table.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/handover.h"
 #include "daemon/interceptor.h"
 #include "daemon/limits.h"
+#include "daemon/reload.h"
 #include "daemon/run.h"
 #include "daemon/selftest.h"
+#include "daemon/web.h"
 #include "kern/kern.h"
-#include "sys/fs.h"
 #include "sys/log.h"
 #include "sys/netns.h"
 #include "sys/privileges.h"
@@ -28,28 +30,16 @@ static int failed(int r, char *error, size_t error_len, const char *what)
 }
 
 /* What does not need the kernel side, so that a mistake in it attaches nothing. */
-static int load_default_policy(struct daemon *daemon, char *error, size_t error_len)
+static int load_policies(struct daemon *daemon, char *error, size_t error_len)
 {
-	const char *path = daemon->options->policy;
-	char *text;
-	size_t len;
 	int r;
 
 	policies_init(&daemon->policies, NULL, netns_is_initial());
+	daemon->policies.closed = daemon->options->web;
 	r = interceptors_new(daemon, &daemon->policies.interceptors);
 	if (r)
 		return failed(r, error, error_len, "cannot make room for interceptors");
-	if (!path)
-		return 0;
-	r = fs_read_file(path, LIMIT_POLICY_TEXT, &text, &len);
-	if (r) {
-		(void)snprintf(error, error_len, "policy file '%.300s': %s", path, strerror(-r));
-		return r;
-	}
-	r = policies_load(&daemon->policies, path, text, len, &daemon->default_policy, error,
-			  error_len);
-	free(text);
-	return r;
+	return reload_start(daemon, error, error_len);
 }
 
 /* Held text is never written anywhere durable, and swap is. */
@@ -96,25 +86,32 @@ static int open_loop(struct daemon *daemon, char *error, size_t error_len)
 static int prove(struct daemon *daemon, char *error, size_t error_len)
 {
 	uint64_t before[_SLUICE_COUNTER_MAX] = {0}, after[_SLUICE_COUNTER_MAX] = {0};
+	bool ipv6 = daemon->listener.reserved[LISTENER_V6] >= 0 ||
+		    daemon->listener.fds[LISTENER_V6] >= 0;
 	int r;
 
 	(void)kern_counters(daemon->kern, before);
-	r = selftest_run(daemon->kern, daemon->listener.reserved[LISTENER_V6] >= 0, error,
-			 error_len);
+	r = selftest_run(daemon->kern, ipv6, error, error_len);
 	(void)kern_counters(daemon->kern, after);
 	for (int i = 0; i < _SLUICE_COUNTER_MAX; i++)
 		daemon->selftest_counters[i] = after[i] - before[i];
 	return r;
 }
 
-static int open_kern(struct daemon *daemon, char *error, size_t error_len)
+static struct kern_options kern_options_of(const struct daemon *daemon)
 {
-	const struct kern_options options = {
+	return (struct kern_options){
 		.pin_dir = daemon->instance.pins,
 		.instance = daemon->options->name,
 		.daemon_cgroup = daemon->instance.daemon_cgroup,
 		.listen_port = daemon->listener.port,
+		.predecessor = handover_predecessor(daemon),
 	};
+}
+
+static int open_kern(struct daemon *daemon, char *error, size_t error_len)
+{
+	const struct kern_options options = kern_options_of(daemon);
 	int r = kern_open(&options, &daemon->kern, error, error_len);
 
 	if (r)
@@ -129,6 +126,9 @@ static int take_over(struct daemon *daemon, char *error, size_t error_len)
 
 	if (r)
 		return failed(r, error, error_len, "cannot take over the watched cgroups");
+	r = handover_make_streams(daemon);
+	if (r)
+		return failed(r, error, error_len, "cannot go on with what was handed over");
 	r = settle_left(daemon);
 	if (r)
 		return failed(r, error, error_len, "cannot settle what a predecessor left open");
@@ -173,6 +173,10 @@ static int open_for_business(struct daemon *daemon, char *error, size_t error_le
 	if (r)
 		return failed(r, error, error_len, "cannot follow the kernel's events");
 	r = listener_start(daemon, error, error_len);
+	if (!r)
+		r = web_start(daemon, error, error_len);
+	if (!r)
+		r = handover_start(daemon, error, error_len);
 	if (r)
 		return r;
 	r = drop_privileges(error, error_len);
@@ -182,30 +186,11 @@ static int open_for_business(struct daemon *daemon, char *error, size_t error_le
 	return r ? failed(r, error, error_len, "cannot begin the audit trail") : 0;
 }
 
-int start_daemon(struct daemon *daemon, char *error, size_t error_len)
+/* Where nobody runs: up to the pins that a dead predecessor may have left. */
+static int begin(struct daemon *daemon, char *error, size_t error_len)
 {
-	int r;
+	int r = instance_lock(&daemon->instance, error, error_len);
 
-	daemon->instance.lock_fd = -1;
-	stream_table_init(&daemon->streams);
-	listener_init(&daemon->listener);
-	routes_init(&daemon->routes);
-	control_init(&daemon->control);
-	/* Away from the terminal's signals: it ends with who started it. */
-	if (daemon->options->private_daemon)
-		(void)setsid();
-	r = privileges_hide_memory();
-	if (r)
-		return failed(r, error, error_len, "cannot hide this process's memory");
-	lock_memory(daemon);
-	r = resume_table_new(&daemon->resumes);
-	if (r)
-		return failed(r, error, error_len, "cannot keep what may be resumed");
-	r = load_default_policy(daemon, error, error_len);
-	if (!r)
-		r = instance_init(&daemon->instance, daemon->options, error, error_len);
-	if (!r)
-		r = instance_lock(&daemon->instance, error, error_len);
 	if (!r)
 		r = audit_open(daemon, error, error_len);
 	if (r)
@@ -217,7 +202,77 @@ int start_daemon(struct daemon *daemon, char *error, size_t error_len)
 	if (!r)
 		r = listener_reserve(&daemon->listener, daemon->options->port, error, error_len);
 	if (!r)
-		r = open_kern(daemon, error, error_len);
+		r = web_check(daemon, error, error_len);
+	return r ? r : open_kern(daemon, error, error_len);
+}
+
+/* The running daemon has committed: what it had is this process's. */
+static int own(struct daemon *daemon, char *error, size_t error_len)
+{
+	const struct kern_options options = kern_options_of(daemon);
+	int r = instance_own(&daemon->instance);
+
+	if (r)
+		return failed(r, error, error_len, "lock");
+	r = audit_open(daemon, error, error_len);
+	if (!r && audit_follow(daemon))
+		r = failed(-ENOMEM, error, error_len, "audit trail");
+	if (!r)
+		r = kern_take(daemon->kern, &options, error, error_len);
+	if (r)
+		return r;
+	daemon->policies.kern = daemon->kern;
+	return prove(daemon, error, error_len);
+}
+
+/* Where one runs: what can fail is tried before it is asked to give up. */
+static int succeed(struct daemon *daemon, char *error, size_t error_len)
+{
+	struct kern_options options;
+	int r = handover_ask(daemon, error, error_len);
+
+	if (r)
+		return r;
+	set_limits(daemon);
+	r = instance_enter(&daemon->instance, error, error_len);
+	if (!r)
+		r = open_loop(daemon, error, error_len);
+	options = kern_options_of(daemon);
+	if (!r)
+		r = kern_prepare(&options, &daemon->kern, error, error_len);
+	if (!r)
+		r = handover_receive_all(daemon, error, error_len);
+	return r ? r : own(daemon, error, error_len);
+}
+
+int start_daemon(struct daemon *daemon, char *error, size_t error_len)
+{
+	int r;
+
+	daemon->instance.lock_fd = -1;
+	metrics_init(&daemon->metrics);
+	stream_table_init(&daemon->streams);
+	listener_init(&daemon->listener);
+	routes_init(&daemon->routes);
+	control_init(&daemon->control);
+	handover_init(&daemon->handover);
+	/* Away from the terminal's signals: it ends with who started it. */
+	if (daemon->options->private_daemon)
+		(void)setsid();
+	r = privileges_hide_memory();
+	if (r)
+		return failed(r, error, error_len, "cannot hide this process's memory");
+	lock_memory(daemon);
+	r = resume_table_new(&daemon->resumes);
+	if (r)
+		return failed(r, error, error_len, "cannot keep what may be resumed");
+	r = load_policies(daemon, error, error_len);
+	if (!r)
+		r = instance_init(&daemon->instance, daemon->options, error, error_len);
+	if (r)
+		return r;
+	r = daemon->options->takeover ? succeed(daemon, error, error_len)
+				      : begin(daemon, error, error_len);
 	if (!r)
 		r = take_over(daemon, error, error_len);
 	return r ? r : open_for_business(daemon, error, error_len);

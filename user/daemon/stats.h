@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What settled streams add up to: for the daemon as a whole and for each watched
- * cgroup. Streams that are still open are added by who shows the figures.
+ * cgroup. The daemon's bytes and runes, of open streams too, are in daemon/metrics.h.
  */
 #ifndef SLUICE_DAEMON_STATS_H
 #define SLUICE_DAEMON_STATS_H
@@ -27,7 +27,7 @@ struct stats_names {
 struct stats {
 	uint64_t streams, complete, denied, failed;
 	uint64_t sessions[_SESSION_END_MAX]; /* by how they ended */
-	uint64_t bytes_received, bytes_released;
+	uint64_t bytes_received, bytes_released; /* of a watch alone, as runes */
 	uint64_t runes_received, runes_released;
 	struct stats_names reasons;
 	struct stats_names findings; /* by task, of those that enforce nothing */

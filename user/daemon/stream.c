@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/exchange.h"
-#include "core/pipeline.h"
-#include "daemon/ahead.h"
-#include "daemon/asking.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
-#include "daemon/findings.h"
-#include "daemon/ledger.h"
+#include "daemon/handover.h"
+#include "daemon/handover_wire.h"
 #include "daemon/limits.h"
+#include "daemon/stream_internal.h"
 #include "daemon/upstream.h"
 #include "kern/kern.h"
 #include "sys/clock.h"
@@ -40,12 +39,6 @@ const struct framing *stream_framing(const struct stream *stream)
 {
 	return stream->destination ? &stream->destination->framing
 				   : &stream->policy->policy->framing;
-}
-
-static const struct extract *stream_extract(const struct stream *stream)
-{
-	return stream->destination ? &stream->destination->extract
-				   : &stream->policy->policy->extract;
 }
 
 bool stream_is_relayed(const struct stream *stream)
@@ -109,6 +102,7 @@ static void on_event(struct stream *stream, struct endpoint *endpoint, short wha
 	default:
 		break;
 	}
+	handover_look(stream);
 	stream_reap(daemon);
 }
 
@@ -124,120 +118,6 @@ static void on_peer_event(void *context, short what)
 	struct stream *stream = context;
 
 	on_event(stream, &stream->peer, what);
-}
-
-static void on_unit(void *context, const struct pipeline_unit *unit)
-{
-	struct flow *flow = context;
-
-	ahead_add_unit(flow->ahead, unit->end);
-}
-
-static int new_pipeline(struct stream *stream, struct flow *flow, struct session *session)
-{
-	const struct policy *policy = stream->policy->policy;
-	struct pipeline_config config = {
-		.framing = *stream_framing(stream),
-		.extract = *stream_extract(stream),
-		.max_message = policy->limits.max_message_bytes,
-		.max_pending_units = LIMIT_PENDING_UNITS,
-		.track = flow->track,
-		.level = policy->level,
-		.exchanges = stream->exchanges,
-		.release_opaque = policy->release_opaque,
-		.tasks = stream->policy->tasks[flow->track],
-		.task_count = policy->track_task_count[flow->track],
-		.watchers = stream->policy->watchers[flow->track],
-		.watcher_count = stream->policy->watcher_count[flow->track],
-		.on_finding = findings_take,
-		.context = flow,
-	};
-	int r;
-
-	if (config.task_count)
-		config.session = session;
-	if (policy->limits.eager_bytes && policy->on_deny == POLICY_RESET) {
-		flow->ahead = ahead_new(policy->limits.eager_bytes);
-		if (!flow->ahead)
-			return -ENOMEM;
-		config.on_unit = on_unit;
-	}
-	r = asking_new(flow, &flow->asking);
-	return r ? r : pipeline_new(&config, &flow->pipeline);
-}
-
-static void on_session_begin(void *context, uint64_t number, const struct session *session)
-{
-	(void)session;
-	audit_session_opened(context, number);
-	ledger_begin(context, number);
-}
-
-static void on_session_end(void *context, uint64_t number, const struct session *session,
-			   const struct session_state *state)
-{
-	struct stream *stream = context;
-
-	/* One that began and ended in one piece was never under way between two. */
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
-		flow_record_watermark(&stream->flows[track], number, state);
-	audit_session_settled(stream, number, session, state);
-	ledger_end(stream, number);
-	stream->sessions[state->end]++;
-	stream->daemon->stats.sessions[state->end]++;
-	if (stream->watch)
-		stream->watch->stats.sessions[state->end]++;
-}
-
-static int new_exchanges(struct stream *stream)
-{
-	const struct policy *policy = stream->policy->policy;
-	struct exchanges_config config = {
-		.session = {.level = policy->level,
-			    .output_tasks = stream->policy->output_names,
-			    .output_count = policy->output.count},
-		.on_begin = on_session_begin,
-		.on_end = on_session_end,
-		.context = stream,
-		.resumes = {.table = stream->daemon->resumes,
-			    .owner = stream->watch ? stream->watch->id : 0,
-			    .policy = stream->policy->digest,
-			    .peer = &stream->origin.peer,
-			    .peer_len = sizeof(stream->origin.peer),
-			    .keep = policy_tail(policy, SESSION_RESPONSE)},
-	};
-
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++) {
-		config.session.tasks[track] = stream->policy->names[track];
-		config.session.task_count[track] = policy->track_task_count[track];
-	}
-	return exchanges_new(&config, &stream->exchanges);
-}
-
-/* Both messages of the one exchange. */
-static int begin_exchange(struct stream *stream, struct session **ret_session)
-{
-	enum fault fault = exchanges_whole(stream->exchanges, SESSION_REQUEST, ret_session);
-
-	if (!fault)
-		fault = exchanges_whole(stream->exchanges, SESSION_RESPONSE, ret_session);
-	if (fault)
-		return fault == FAULT_NO_MEMORY ? -ENOMEM : -EINVAL;
-	return 0;
-}
-
-static int new_pipelines(struct stream *stream)
-{
-	struct session *session = NULL;
-	int r = new_exchanges(stream);
-
-	/* These begin their own, once they know of what. */
-	if (!r && stream_framing(stream)->kind != FRAMING_HTTP1 &&
-	    stream_framing(stream)->kind != FRAMING_AUTO)
-		r = begin_exchange(stream, &session);
-	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++)
-		r = new_pipeline(stream, &stream->flows[track], session);
-	return r;
 }
 
 static int take_slots(struct stream *stream)
@@ -290,7 +170,7 @@ static int prepare(struct stream *stream, int fd)
 	if (!r)
 		audit_stream_opened(stream);
 	if (!r && !stream_is_relayed(stream))
-		r = new_pipelines(stream);
+		r = stream_new_pipelines(stream);
 	return r ? r : endpoint_open(&stream->agent, stream->daemon->base, fd);
 }
 
@@ -303,28 +183,50 @@ static void free_stream(struct stream *stream)
 	free(stream);
 }
 
-int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin,
-	       struct loaded_policy *policy, const struct policy_destination *destination,
-	       struct watch *watch, struct stream **ret_stream)
+static struct stream *make(struct daemon *daemon, const struct sluice_origin *origin,
+			   struct loaded_policy *policy,
+			   const struct policy_destination *destination, struct watch *watch)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
-	int r;
 
 	if (!stream)
-		return -ENOMEM;
+		return NULL;
 	stream->daemon = daemon;
 	stream->origin = *origin;
 	stream->policy = loaded_policy_ref(policy);
 	stream->destination = destination;
 	stream->watch = watch;
-	stream->opened_ns = clock_boot_ns();
-	stream->deadline_ns = stream->opened_ns + LIMIT_CONNECT_MS * CLOCK_NS_PER_MS;
 	endpoint_init(&stream->agent, on_agent_event, stream);
 	endpoint_init(&stream->peer, on_peer_event, stream);
 	flow_init(&stream->flows[SESSION_REQUEST], stream, SESSION_REQUEST, &stream->agent,
 		  &stream->peer, stream_is_relayed(stream));
 	flow_init(&stream->flows[SESSION_RESPONSE], stream, SESSION_RESPONSE, &stream->peer,
 		  &stream->agent, stream_is_relayed(stream));
+	return stream;
+}
+
+static void put_in(struct stream *stream)
+{
+	struct daemon *daemon = stream->daemon;
+
+	LIST_INSERT_HEAD(&daemon->streams.buckets[stream->origin.stream % STREAM_BUCKETS], stream,
+			 bucket);
+	TAILQ_INSERT_TAIL(&daemon->streams.all, stream, entry);
+	daemon->streams.count++;
+	daemon->metrics.open_streams++;
+}
+
+int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin,
+	       struct loaded_policy *policy, const struct policy_destination *destination,
+	       struct watch *watch, struct stream **ret_stream)
+{
+	struct stream *stream = make(daemon, origin, policy, destination, watch);
+	int r;
+
+	if (!stream)
+		return -ENOMEM;
+	stream->opened_ns = clock_boot_ns();
+	stream->deadline_ns = stream->opened_ns + LIMIT_CONNECT_MS * CLOCK_NS_PER_MS;
 	r = prepare(stream, fd);
 	if (r) {
 		kern_stream_forget(daemon->kern, origin->stream);
@@ -334,9 +236,66 @@ int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin
 		free_stream(stream);
 		return r;
 	}
-	LIST_INSERT_HEAD(&daemon->streams.buckets[origin->stream % STREAM_BUCKETS], stream, bucket);
-	TAILQ_INSERT_TAIL(&daemon->streams.all, stream, entry);
-	daemon->streams.count++;
+	put_in(stream);
+	*ret_stream = stream;
+	return 0;
+}
+
+/* All that another process had, but the sockets. */
+static int inherit(struct stream *stream, const struct stream_legacy *legacy)
+{
+	const struct handover_stream *handed = legacy->handed;
+	int r = 0;
+
+	stream->opened_ns = legacy->open->opened_ns;
+	stream->deadline_ns = handed->deadline_ns;
+	stream->state = handed->connecting ? STREAM_CONNECTING : STREAM_OPEN;
+	stream->unjudged = handed->unjudged;
+	stream->over_quota = handed->over_quota;
+	stream->asked = handed->asked;
+	stream->told = handed->told;
+	(void)memcpy(stream->sessions, handed->sessions, sizeof(stream->sessions));
+	stream->handed = handed;
+	if (!stream_is_relayed(stream))
+		r = stream_new_pipelines(stream);
+	stream->handed = NULL;
+	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++) {
+		struct flow *flow = &stream->flows[track];
+
+		flow->slot = legacy->open->slot[track];
+		flow->generation = legacy->open->generation[track];
+		r = flow_adopt(flow, &handed->flows[track], legacy->bytes[track]);
+	}
+	return r;
+}
+
+int stream_adopt(struct daemon *daemon, const struct stream_legacy *legacy, struct watch *watch,
+		 struct stream **ret_stream)
+{
+	const struct sluice_origin *origin = &legacy->open->origin;
+	struct stream *stream = make(
+		daemon, origin, legacy->policy,
+		policy_match(legacy->policy->policy, origin->peer.addr, origin->peer.port), watch);
+	int r;
+
+	if (!stream)
+		return -ENOMEM;
+	r = inherit(stream, legacy);
+	if (!r)
+		r = endpoint_open(&stream->agent, daemon->base, legacy->agent);
+	if (!r) {
+		r = endpoint_open(&stream->peer, daemon->base, legacy->peer);
+		if (r)
+			stream->agent.fd = -1;
+	}
+	if (r) {
+		/* What there is of it in the kernel stays, for who settles what this one leaves. */
+		stream->given = true;
+		endpoint_leave(&stream->agent);
+		free_stream(stream);
+		return r;
+	}
+	put_in(stream);
 	*ret_stream = stream;
 	return 0;
 }
@@ -346,6 +305,23 @@ void stream_open(struct stream *stream)
 	stream->state = STREAM_OPEN;
 	for (int track = 0; track < _SESSION_TRACK_MAX && stream->state == STREAM_OPEN; track++)
 		flow_update_reading(&stream->flows[track]);
+}
+
+static void take_out(struct stream *stream)
+{
+	struct daemon *daemon = stream->daemon;
+
+	stream->state = STREAM_DEAD;
+	LIST_REMOVE(stream, bucket);
+	TAILQ_REMOVE(&daemon->streams.all, stream, entry);
+	TAILQ_INSERT_TAIL(&daemon->streams.dead, stream, entry);
+	daemon->streams.count--;
+	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
+		flow_uncharge(&stream->flows[track]);
+	/* The watch may be gone before the stream is freed. */
+	if (stream->watch)
+		stream->watch->streams--;
+	stream->watch = NULL;
 }
 
 void stream_close(struct stream *stream, bool reset)
@@ -359,17 +335,15 @@ void stream_close(struct stream *stream, bool reset)
 	endpoint_close(&stream->peer, reset);
 	give_slots(stream);
 	kern_upstream_clear(daemon->kern, stream->origin.stream);
-	stream->state = STREAM_DEAD;
-	LIST_REMOVE(stream, bucket);
-	TAILQ_REMOVE(&daemon->streams.all, stream, entry);
-	TAILQ_INSERT_TAIL(&daemon->streams.dead, stream, entry);
-	daemon->streams.count--;
-	for (int track = 0; track < _SESSION_TRACK_MAX; track++)
-		flow_uncharge(&stream->flows[track]);
-	/* The watch may be gone before the stream is freed. */
-	if (stream->watch)
-		stream->watch->streams--;
-	stream->watch = NULL;
+	take_out(stream);
+}
+
+void stream_leave(struct stream *stream)
+{
+	stream->given = true;
+	endpoint_leave(&stream->agent);
+	endpoint_leave(&stream->peer);
+	take_out(stream);
 }
 
 void stream_reap(struct daemon *daemon)

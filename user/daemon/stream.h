@@ -35,6 +35,7 @@
 
 struct daemon;
 struct exchanges;
+struct handover_stream;
 struct loaded_policy;
 struct watch;
 
@@ -70,6 +71,12 @@ struct stream {
 	struct refusing refusing;
 	/* A policy that observes met what cannot be framed or judged: both flows go on unjudged. */
 	bool unjudged;
+	/* Both flows have ended well; tasks that enforce nothing may still have verdicts to come. */
+	bool over;
+	bool parked;   /* between two messages, and not read: another process is to have it */
+	bool given;    /* it has */
+	uint64_t told; /* sessions below that number are in the trail already */
+	const struct handover_stream *handed; /* while it is taken over */
 	bool over_quota;    /* recorded beyond its cgroup's share of the audit trail */
 	const char *reason; /* once settled; lives as long as the policy or the program */
 };
@@ -97,6 +104,20 @@ int stream_new(struct daemon *daemon, int fd, const struct sluice_origin *origin
 	       struct watch *watch, struct stream **ret_stream) must_check;
 /* The upstream is connected: the flows run. */
 void stream_open(struct stream *stream);
+
+/* What another process gave: borrowed, but the descriptors, which are taken over. */
+struct stream_legacy {
+	const struct handover_stream *handed;
+	const struct sluice_open_stream *open; /* the kernel's record of it, whose slots it has */
+	struct loaded_policy *policy;
+	int agent, peer;
+	const uint8_t *bytes[_SESSION_TRACK_MAX]; /* sent..received */
+};
+/* A stream as it was there, which rests until flow_resume(). Errors and fds as stream_new(). */
+int stream_adopt(struct daemon *daemon, const struct stream_legacy *legacy, struct watch *watch,
+		 struct stream **ret_stream) must_check;
+/* The other way: another process has it, with its record and its slots. DEAD afterwards. */
+void stream_leave(struct stream *stream);
 /* Frees the dead. At the end of every callback of the loop. */
 void stream_reap(struct daemon *daemon);
 

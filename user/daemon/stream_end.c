@@ -64,6 +64,23 @@ static const char *refused_reason(const struct flow *flow, enum fault fault)
 							   : reason_of_fault(fault);
 }
 
+/* What a fault of the stream is to a session that its pipeline did not end. */
+static enum session_result error_of(enum fault fault)
+{
+	switch (fault) {
+	case FAULT_HOLD_TIMEOUT:
+		return SESSION_HOLD_TIMEOUT;
+	case FAULT_INTERCEPTOR_FAILED:
+		return SESSION_INTERCEPTOR_FAILED;
+	case FAULT_INTERCEPTOR_TIMEOUT:
+		return SESSION_INTERCEPTOR_TIMEOUT;
+	case FAULT_VERDICT_INVALID:
+		return SESSION_VERDICT_INVALID;
+	default:
+		return SESSION_FRAMING_FAULT;
+	}
+}
+
 void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 {
 	const char *task = NULL, *reason;
@@ -82,18 +99,32 @@ void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 		reason = denied_reason(stream, flow, fault, &task);
 		settle_stream(stream, STREAM_DENIED, reason, SESSION_FRAMING_FAULT, flow);
 	} else {
-		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault),
-			      fault == FAULT_HOLD_TIMEOUT ? SESSION_HOLD_TIMEOUT
-							  : SESSION_FRAMING_FAULT,
-			      flow);
+		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault), error_of(fault), flow);
 	}
 	refusing_begin(stream, refused_reason(flow, fault), task);
 	drain(stream);
 }
 
+/* Both flows have ended, and so have the exchanges. */
+static void finish(struct stream *stream)
+{
+	settle_stream(stream, STREAM_COMPLETE, reason_name(REASON_COMPLETE), SESSION_CLOSED, NULL);
+	stream->state = STREAM_LINGERING;
+	closing_add(stream);
+	closing_step(stream);
+}
+
+/* Had it ended well, but for verdicts that nothing waits for? Then that is how it ends. */
+static bool is_over(struct stream *stream)
+{
+	if (stream->over && !stream_is_settled(stream))
+		finish(stream);
+	return stream_is_settled(stream);
+}
+
 void stream_fail(struct stream *stream, struct flow *flow, const char *reason)
 {
-	if (stream_is_settled(stream))
+	if (is_over(stream))
 		return;
 	settle_stream(stream, STREAM_FAILED, reason, SESSION_DISCONNECTED, flow);
 	drain(stream);
@@ -101,7 +132,7 @@ void stream_fail(struct stream *stream, struct flow *flow, const char *reason)
 
 void stream_deny(struct stream *stream)
 {
-	if (stream_is_settled(stream))
+	if (is_over(stream))
 		return;
 	refusing_find(stream, NULL, FAULT_NONE);
 	settle_stream(stream, STREAM_DENIED, reason_name(REASON_OPERATOR), SESSION_OPERATOR, NULL);
@@ -127,6 +158,8 @@ void stream_broken(struct stream *stream, struct endpoint *endpoint)
 	if (endpoint->broken)
 		return;
 	endpoint->broken = true;
+	if (stream->over && !stream_is_settled(stream))
+		return;
 	if (stream->state == STREAM_OPEN && !endpoint->ended)
 		read_last_words(&stream->flows[agent ? SESSION_REQUEST : SESSION_RESPONSE]);
 	if (stream_is_settled(stream))
@@ -156,7 +189,7 @@ void stream_check_complete(struct stream *stream)
 
 	if (stream_is_settled(stream) || !stream->agent.shut || !stream->peer.shut)
 		return;
-	fault = end_exchanges(stream);
+	fault = stream->over ? FAULT_NONE : end_exchanges(stream);
 	if (fault && stream->policy->policy->mode == POLICY_OBSERVE) {
 		/* Both flows have ended: there is nothing left to go on with. */
 		findings_unjudged(stream, fault);
@@ -164,8 +197,10 @@ void stream_check_complete(struct stream *stream)
 		stream_fault(stream, NULL, fault);
 		return;
 	}
-	settle_stream(stream, STREAM_COMPLETE, reason_name(REASON_COMPLETE), SESSION_CLOSED, NULL);
-	stream->state = STREAM_LINGERING;
-	closing_add(stream);
-	closing_step(stream);
+	stream->over = true;
+	/* Both sides have it all: only who reads the record waits for these verdicts. */
+	if (flow_is_watched(&stream->flows[SESSION_REQUEST]) ||
+	    flow_is_watched(&stream->flows[SESSION_RESPONSE]))
+		return;
+	finish(stream);
 }

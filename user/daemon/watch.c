@@ -9,6 +9,7 @@
 
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
+#include "daemon/feed.h"
 #include "daemon/run.h"
 #include "daemon/watch_live.h"
 #include "daemon/watch_store.h"
@@ -39,6 +40,11 @@ static void free_watch(struct watches *watches, struct watch *watch)
 	stats_done(&watch->stats);
 	json_decref(watch->waiting_id);
 	free(watch);
+}
+
+void watch_choice_done(struct watch_choice *choice)
+{
+	loaded_policy_unref(choice->loaded);
 }
 
 void watches_done(struct watches *watches)
@@ -120,9 +126,10 @@ static int attach_failed(int r, const char *path, char *error, size_t error_len)
 
 /* The part of watch_add() with the policy published. */
 static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
-		  struct loaded_policy *loaded, bool destroy, struct watch **ret_watch, char *error,
-		  size_t error_len)
+		  const struct watch_choice *choice, bool destroy, struct watch **ret_watch,
+		  char *error, size_t error_len)
 {
+	struct loaded_policy *loaded = choice->loaded;
 	struct watch *watch;
 	uint64_t id;
 	size_t held = 0;
@@ -135,6 +142,7 @@ static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
 		(void)!kern_unwatch(daemon->kern, id);
 		return attach_failed(r, path, error, error_len);
 	}
+	watch->named = choice->named;
 	if (kind == WATCH_PLAIN)
 		r = watch_live_take(path, id, destroy, &held, error, error_len);
 	if (!r) {
@@ -154,20 +162,46 @@ static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
 }
 
 int watch_add(struct daemon *daemon, const char *path, enum watch_kind kind,
-	      struct loaded_policy *loaded, bool destroy, struct watch **ret_watch, char *error,
-	      size_t error_len)
+	      const struct watch_choice *choice, bool destroy, struct watch **ret_watch,
+	      char *error, size_t error_len)
 {
+	struct loaded_policy *loaded = choice->loaded;
 	uint64_t now_ns = clock_boot_ns();
 	int r = policies_watch(&daemon->policies, loaded, /* number: */ 0, now_ns);
 
 	if (r)
 		return attach_failed(r, path, error, error_len);
-	r = attach(daemon, path, kind, loaded, destroy, ret_watch, error, error_len);
+	r = attach(daemon, path, kind, choice, destroy, ret_watch, error, error_len);
 	if (r) {
 		policies_unwatch(&daemon->policies, loaded, now_ns);
 		return r;
 	}
+	feed_watch(daemon, *ret_watch, /* watched: */ true);
 	log_info("watching '%s' under policy '%s'", path, loaded->policy->name);
+	return 0;
+}
+
+int watch_set_policy(struct daemon *daemon, struct watch *watch, struct loaded_policy *loaded)
+{
+	struct loaded_policy *before = watch->policy;
+	int r;
+
+	watch->policy = loaded;
+	r = watch_store_write(&daemon->instance, watch);
+	if (r) {
+		watch->policy = before;
+		return r;
+	}
+	r = kern_watch_policy(daemon->kern, watch->id, loaded->number,
+			      policies_dns(loaded->policy));
+	if (r) {
+		watch->policy = before;
+		(void)!watch_store_write(&daemon->instance, watch);
+		return r;
+	}
+	watch->number = loaded->number;
+	(void)loaded_policy_ref(loaded);
+	loaded_policy_unref(before);
 	return 0;
 }
 
@@ -193,6 +227,7 @@ int watch_remove(struct daemon *daemon, struct watch *watch)
 	if (stream->watch == watch)
 		stream->watch = NULL;
 	audit_watch_gone(daemon, watch);
+	feed_watch(daemon, watch, /* watched: */ false);
 	if (watch->policy)
 		policies_unwatch(&daemon->policies, watch->policy, clock_boot_ns());
 	else
@@ -203,24 +238,50 @@ int watch_remove(struct daemon *daemon, struct watch *watch)
 	return 0;
 }
 
-/* What was stored of it, published under the number the kernel has. */
-static int load_stored(struct daemon *daemon, const struct kern_watch_info *info,
-		       enum watch_kind *kind, struct loaded_policy **ret_loaded)
+/*
+ * Under the number that the kernel has, or under another: a predecessor that died while
+ * it gave its watches a new policy left some of them the old number.
+ */
+static int publish_stored(struct daemon *daemon, const struct kern_watch_info *info,
+			  struct loaded_policy *loaded)
 {
-	char error[512] = "", *text;
-	size_t len;
-	int r = watch_store_read(&daemon->instance, info->id, kind, &text, &len);
+	uint64_t now_ns = clock_boot_ns();
+	int r = policies_watch(&daemon->policies, loaded, info->policy, now_ns);
+
+	if (r == -EEXIST)
+		r = policies_watch(&daemon->policies, loaded, /* number: */ 0, now_ns);
+	if (r)
+		return r;
+	r = kern_watch_policy(daemon->kern, info->id, loaded->number, policies_dns(loaded->policy));
+	if (r)
+		policies_unwatch(&daemon->policies, loaded, now_ns);
+	return r;
+}
+
+/*
+ * What was stored of it, published. One that was bound to a name that is known gets what
+ * that says today.
+ */
+static int load_stored(struct daemon *daemon, const struct kern_watch_info *info,
+		       struct watch_stored *stored, struct loaded_policy **ret_loaded)
+{
+	char error[512] = "";
+	const struct named_policy *named;
+	int r = watch_store_read(&daemon->instance, info->id, stored);
 
 	if (r)
 		return log_errno(LOG_WARNING, r,
 				 "watched cgroup '%s': its policy was not kept, its streams are "
 				 "refused until it is watched anew",
 				 info->path);
-	r = policies_load(&daemon->policies, "its policy", text, len, ret_loaded, error,
-			  sizeof(error));
-	free(text);
+	named = stored->name ? policies_named(&daemon->policies, stored->name) : NULL;
+	if (named)
+		*ret_loaded = loaded_policy_ref(named->loaded);
+	else
+		r = policies_load(&daemon->policies, "its policy", stored->text, stored->len,
+				  ret_loaded, error, sizeof(error));
 	if (!r) {
-		r = policies_watch(&daemon->policies, *ret_loaded, info->policy, clock_boot_ns());
+		r = publish_stored(daemon, info, *ret_loaded);
 		if (r) {
 			(void)snprintf(error, sizeof(error), "%s", strerror(-r));
 			loaded_policy_unref(*ret_loaded);
@@ -235,24 +296,41 @@ static int load_stored(struct daemon *daemon, const struct kern_watch_info *info
 
 static int adopt_one(struct daemon *daemon, const struct kern_watch_info *info)
 {
+	struct watch_stored stored cleanup(watch_stored_done) = {.kind = WATCH_PLAIN};
 	struct loaded_policy *loaded = NULL;
-	enum watch_kind kind = WATCH_PLAIN;
 	struct watch *watch;
 	int r;
 
-	if (!info->path[0]) {
+	if (info->path_error == -ESTALE) {
 		watch_store_remove(&daemon->instance, info->id);
 		return kern_unwatch(daemon->kern, info->id);
 	}
-	if (load_stored(daemon, info, &kind, &loaded)) {
+	/* It lives: without this daemon it stays closed, unwatched it would be open. */
+	if (info->path_error) {
+		log_errno(LOG_ERR, info->path_error, "watched cgroup %" PRIu64 " cannot be found",
+			  info->id);
+		return info->path_error;
+	}
+	if (load_stored(daemon, info, &stored, &loaded)) {
 		loaded = NULL;
 		policies_reserve(&daemon->policies, info->policy);
 	}
-	r = new_watch(&daemon->watches, info->id, info->path, kind, loaded, info->policy, &watch);
+	r = new_watch(&daemon->watches, info->id, info->path, stored.kind, loaded,
+		      loaded ? loaded->number : info->policy, &watch);
 	loaded_policy_unref(loaded);
-	if (!r)
-		log_info("adopted watched cgroup '%s'", info->path);
-	return r;
+	if (r)
+		return r;
+	watch->named = loaded && stored.name;
+	log_info("adopted watched cgroup '%s'%s%s%s", info->path, loaded ? " under policy '" : "",
+		 loaded ? loaded->policy->name : "", loaded ? "'" : "");
+	if (!watch->named)
+		return 0;
+	/* What it is under now need not be what was stored. */
+	r = watch_store_write(&daemon->instance, watch);
+	if (r)
+		log_errno(LOG_WARNING, r, "cannot write below '%s', continuing",
+			  daemon->instance.state);
+	return 0;
 }
 
 int watch_adopt(struct daemon *daemon)

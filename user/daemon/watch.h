@@ -45,6 +45,7 @@ struct watch {
 	char path[CGROUP_PATH_MAX];
 	uint32_t number;	      /* of its policy */
 	struct loaded_policy *policy; /* NULL: not known, its streams are refused */
+	bool named;		      /* bound to the policy's name: gets the next text of it */
 	struct stats stats;
 	struct advice advice;
 	uint64_t open;	     /* streams that have not settled */
@@ -59,6 +60,15 @@ struct watch {
 	struct control_client *waiting; /* for the answer to run.finish */
 	json_t *waiting_id;
 };
+
+/* What a watch is to enforce: a policy, and whether by its name or for its text alone. */
+struct watch_choice {
+	struct loaded_policy *loaded;
+	bool named;
+};
+
+/* Gives the reference of it back. */
+void watch_choice_done(struct watch_choice *choice);
 
 struct watches {
 	LIST_HEAD(, watch) list;
@@ -80,11 +90,18 @@ bool watch_covers(const struct watches *watches, const char *path);
 /*
  * Watches a cgroup. destroy: what its processes have connected is cut off;
  * else live sockets are a refusal. error has the line where it fails, and
- * nothing is attached then. A reference of loaded is taken.
+ * nothing is attached then. A reference of choice->loaded is taken.
  */
 int watch_add(struct daemon *daemon, const char *path, enum watch_kind kind,
-	      struct loaded_policy *loaded, bool destroy, struct watch **ret_watch, char *error,
-	      size_t error_len) must_check;
+	      const struct watch_choice *choice, bool destroy, struct watch **ret_watch,
+	      char *error, size_t error_len) must_check;
+/*
+ * Puts what is published already in the place of its policy, on disk first: what begins
+ * from now on is under it. Neither is counted as its watch here. Where it fails the watch
+ * is as it was.
+ */
+int watch_set_policy(struct daemon *daemon, struct watch *watch,
+		     struct loaded_policy *loaded) must_check;
 /* Detaches and forgets; its open streams go on under their policy. */
 int watch_remove(struct daemon *daemon, struct watch *watch) must_check;
 /* Takes over what a predecessor watched; says a line for what cannot be. */

@@ -29,8 +29,9 @@ int watch_store_write(const struct instance *instance, const struct watch *watch
 	char *text;
 	int r;
 
-	object = json_pack("{s:s, s:s%}", "kind", watch->kind == WATCH_RUN ? "run" : "watch",
-			   "policy", watch->policy->text, watch->policy->text_len);
+	object = json_pack("{s:s, s:s%, s:s*}", "kind", watch->kind == WATCH_RUN ? "run" : "watch",
+			   "policy", watch->policy->text, watch->policy->text_len, "name",
+			   watch->named ? watch->policy->policy->name : NULL);
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	if (!text)
@@ -41,11 +42,28 @@ int watch_store_write(const struct instance *instance, const struct watch *watch
 	return r;
 }
 
-int watch_store_read(const struct instance *instance, uint64_t id, enum watch_kind *ret_kind,
-		     char **ret_text, size_t *ret_len)
+static char *copy_text(const char *text, size_t len)
 {
-	char path[INSTANCE_PATH_LEN + 64], *file, *copy;
-	const char *kind, *policy;
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	(void)memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+void watch_stored_done(struct watch_stored *stored)
+{
+	free(stored->text);
+	free(stored->name);
+}
+
+int watch_store_read(const struct instance *instance, uint64_t id, struct watch_stored *ret_stored)
+{
+	struct watch_stored stored cleanup(watch_stored_done) = {0};
+	char path[INSTANCE_PATH_LEN + 64], *file;
+	const char *kind, *policy, *name = NULL;
 	json_t *object;
 	size_t len;
 	int r;
@@ -56,20 +74,20 @@ int watch_store_read(const struct instance *instance, uint64_t id, enum watch_ki
 		return r;
 	object = json_loadb(file, len, JSON_REJECT_DUPLICATES, NULL);
 	free(file);
-	if (json_unpack(object, "{s:s, s:s%}", "kind", &kind, "policy", &policy, &len)) {
+	if (json_unpack(object, "{s:s, s:s%, s?:s}", "kind", &kind, "policy", &policy, &stored.len,
+			"name", &name)) {
 		json_decref(object);
 		return -EBADMSG;
 	}
-	copy = malloc(len + 1);
-	if (copy) {
-		(void)memcpy(copy, policy, len);
-		copy[len] = '\0';
-		*ret_text = copy;
-		*ret_len = len;
-		*ret_kind = strcmp(kind, "run") ? WATCH_PLAIN : WATCH_RUN;
-	}
+	stored.kind = strcmp(kind, "run") ? WATCH_PLAIN : WATCH_RUN;
+	stored.text = copy_text(policy, stored.len);
+	stored.name = name ? copy_text(name, strlen(name)) : NULL;
 	json_decref(object);
-	return copy ? 0 : -ENOMEM;
+	if (!stored.text || (name && !stored.name))
+		return -ENOMEM;
+	*ret_stored = stored;
+	stored = (struct watch_stored){0};
+	return 0;
 }
 
 void watch_store_remove(const struct instance *instance, uint64_t id)
