@@ -118,7 +118,7 @@ PROGRAMS := $(BUILD)/sluiced $(BUILD)/sluicectl $(BUILD)/sluice-driver
 LIBRARIES := $(BUILD)/libsluice.a $(BUILD)/libsluice.so
 SKEL := $(BUILD)/bpf/sluice.skel.h $(BUILD)/bpf/census.skel.h
 
-all: $(PROGRAMS) $(LIBRARIES) ## build everything
+all: $(PROGRAMS) $(LIBRARIES) $(BUILD)/sluicectl.bash ## build everything
 
 # --- Kernel side -----------------------------------------------------------------------------
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
@@ -198,6 +198,9 @@ $(BUILD)/sluiced: $(call obj,$(DAEMON_SRC)) $(BUILD)/page/page.o $(KERN_OBJ) $(S
 
 $(BUILD)/sluicectl: $(call obj,$(CLI_SRC)) $(SYS_OBJ) $(BUILD)/libcore.a
 	$(call link,$(PKGS_CLI) $(PKGS_SYS) $(PKGS_CORE))
+
+$(BUILD)/sluicectl.bash: $(BUILD)/sluicectl
+	$(Q)$< completion bash > $@
 
 $(BUILD)/sluice-driver: $(call obj,$(DRIVER_SRC)) $(BUILD)/libcore.a
 	$(call link,jansson $(PKGS_CORE))

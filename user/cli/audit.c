@@ -361,7 +361,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 
 const struct command command_audit = {
 	.name = "audit",
-	.arguments = "head | verify DIR | verify FILE...",
+	.arguments = "head | verify DIR|FILE...",
 	.summary = "Print the head of the audit trail, or verify a trail",
 	.details =
 		"verify needs no daemon, and no privileges but to read the files, which are\n"

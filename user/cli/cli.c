@@ -28,10 +28,56 @@ int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_clien
 			  "root's too; ask from outside",
 			  cli->socket);
 	else if (err == -EACCES || err == -EPERM)
-		log_error("no permission for '%s': run this as root", cli->socket);
+		log_error("no permission for '%s': run this as root, or as a member of group "
+			  "sluice, or for queries of sluice-view",
+			  cli->socket);
 	else
 		(void)log_errno(LOG_ERR, err, "cannot reach the daemon at '%s'", cli->socket);
 	return err;
+}
+
+/* An older daemon does not know every method. */
+static void explain_unknown(const struct cli *cli, const char *method)
+{
+	struct rpc_client *client cleanup(rpc_client_freep) = NULL;
+	json_t *status = NULL;
+	char error[512];
+
+	if (!rpc_client_new(cli->socket, &client) &&
+	    !rpc_client_call(client, "status", NULL, &status, error, sizeof(error)))
+		log_error("the daemon is version %s and does not know '%s'; this is version %s: "
+			  "install the same version of both, and restart sluiced",
+			  cli_text(status, "version"), method, SLUICE_VERSION);
+	else
+		log_error("the daemon at '%s' does not know '%s': install the version of it that "
+			  "belongs to sluicectl %s",
+			  cli->socket, method, SLUICE_VERSION);
+	json_decref(status);
+}
+
+void cli_explain(const struct cli *cli, const char *method, int err, const char *error)
+{
+	switch (err) {
+	case -ENOSYS:
+		explain_unknown(cli, method);
+		break;
+	case -ECONNRESET:
+		log_error("the daemon at '%s' hung up before it had answered '%s': see its log, "
+			  "and whether it still runs",
+			  cli->socket, method);
+		break;
+	case -ETIMEDOUT:
+		log_error("the daemon at '%s' did not answer '%s' in time: see its log",
+			  cli->socket, method);
+		break;
+	case -EPROTO:
+		log_error("what answers at '%s' is no sluiced, or not whole: its answer to '%s' "
+			  "cannot be read",
+			  cli->socket, method);
+		break;
+	default:
+		log_error("%s", error);
+	}
 }
 
 int cli_call(const struct cli *cli, const char *method, json_t *params, json_t **ret_result)
@@ -47,7 +93,55 @@ int cli_call(const struct cli *cli, const char *method, json_t *params, json_t *
 	}
 	err = rpc_client_call(client, method, params, ret_result, error, sizeof(error));
 	if (err)
-		log_error("%s", error);
+		cli_explain(cli, method, err, error);
+	return err;
+}
+
+/* Lines end where a list of depth two begins, goes on and ends. */
+static void print_lines(const char *text, size_t len)
+{
+	size_t i, from = 0;
+	bool string = false;
+	int depth = 0;
+
+	for (i = 0; i < len; i++) {
+		if (string && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			string = !string;
+		if (string)
+			continue;
+		if (text[i] == '}' || text[i] == ']')
+			depth--;
+		if (text[i] == '{' || text[i] == '[')
+			depth++;
+		if (depth != 2 || (text[i] != '[' && text[i] != ','))
+			continue;
+		(void)fwrite(text + from, 1, i + 1 - from, stdout);
+		(void)putchar('\n');
+		from = i + 1;
+	}
+	(void)fwrite(text + from, 1, len - from, stdout);
+	(void)putchar('\n');
+}
+
+int cli_call_print(const struct cli *cli, const char *method, json_t *params)
+{
+	struct rpc_client *client cleanup(rpc_client_freep) = NULL;
+	char error[512];
+	const char *text;
+	size_t len;
+	int err = cli_connect(cli, false, &client);
+
+	if (err) {
+		json_decref(params);
+		return err;
+	}
+	err = rpc_client_call_text(client, method, params, &text, &len, error, sizeof(error));
+	if (err)
+		cli_explain(cli, method, err, error);
+	else
+		print_lines(text, len);
 	return err;
 }
 
@@ -154,17 +248,25 @@ void cli_print_json(const json_t *value)
 	(void)putchar('\n');
 }
 
-static void make_safe(char *text)
+void cli_print_metrics(const json_t *status)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
+	const json_t *metrics = json_object_get(status, "metrics");
+
+	if (json_is_true(json_object_get(metrics, "served")))
+		(void)printf("http://%s/metrics\n", cli_text(metrics, "address"));
+	else
+		(void)printf("not served (%s)\n", cli_text(metrics, "reason"));
 }
 
 void cli_print_safe(const char *text)
 {
-	for (; *text; text++)
-		(void)putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+	char *copy = strdup(text);
+
+	if (!copy)
+		return;
+	style_make_safe(copy);
+	(void)fputs(copy, stdout);
+	free(copy);
 }
 
 void table_add(struct table *table, const char *format, ...)
@@ -191,7 +293,7 @@ void table_add(struct table *table, const char *format, ...)
 		table->failed = true;
 		return;
 	}
-	make_safe(table->cells[table->count++]);
+	style_make_safe(table->cells[table->count++]);
 }
 
 void table_init(struct table *table, const char *const *heads, size_t columns)
@@ -203,30 +305,60 @@ void table_init(struct table *table, const char *const *heads, size_t columns)
 		table_add(table, "%s", heads[i]);
 }
 
+/* Columns of a terminal; what is not ASCII is taken for one each. */
+static size_t text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
 static size_t column_width(const struct table *table, size_t column)
 {
 	size_t width = 0, i;
 
 	for (i = column; i < table->count; i += table->columns)
-		width = MAX(width, strlen(table->cells[i]));
-	return width;
+		width = MAX(width, text_width(table->cells[i]));
+	return MIN(width, (size_t)200);
+}
+
+static void print_cells(const struct table *table, const size_t *widths)
+{
+	const char *cell;
+	size_t i, column;
+
+	for (i = 0; i < table->count; i++) {
+		column = i % table->columns;
+		cell = table->cells[i];
+		(void)printf("%s%s", i == 0 ? style_code(table->colors, STYLE_STRONG) : "", cell);
+		if (column + 1 < table->columns)
+			(void)printf(
+				"%*s  ",
+				(int)(MAX(widths[column], text_width(cell)) - text_width(cell)),
+				"");
+		else
+			(void)printf("%s\n", i + 1 == table->columns
+						     ? style_code(table->colors, STYLE_PLAIN)
+						     : "");
+	}
 }
 
 void table_print(struct table *table)
 {
-	size_t i, column, width;
+	size_t *widths = calloc(table->columns, sizeof(*widths)), i;
 
-	for (i = 0; i < table->count && !table->failed; i++) {
-		column = i % table->columns;
-		width = column + 1 == table->columns ? 0 : column_width(table, column);
-		(void)printf("%-*s%s", (int)MIN(width, (size_t)200), table->cells[i],
-			     column + 1 == table->columns ? "\n" : "  ");
-	}
-	if (table->failed)
+	for (i = 0; widths && i < table->columns; i++)
+		widths[i] = column_width(table, i);
+	if (table->failed || !widths)
 		log_error("not enough memory to print the table");
+	else
+		print_cells(table, widths);
 	for (i = 0; i < table->count; i++)
 		free(table->cells[i]);
 	free(table->cells);
+	free(widths);
 }
 
 void cli_print_interceptor(const json_t *task)

@@ -14,6 +14,7 @@
 
 #include "base/macros.h"
 #include "cli/options.h"
+#include "cli/style.h"
 #include "core/policy.h"
 #include "sys/rpc_client.h"
 
@@ -34,6 +35,8 @@ enum cli_exit {
 struct cli {
 	const char *socket;
 	bool json;
+	unsigned int color; /* enum color, as asked for */
+	bool colors;	    /* what comes of it */
 };
 
 enum command_flag {
@@ -44,6 +47,10 @@ enum command_flag {
 
 struct command {
 	const char *name;
+	/*
+	 * Alternatives, separated by " | ", each of words in lower case, which are written as
+	 * they are, and names in capitals. Completion reads them (completion.c).
+	 */
 	const char *arguments;
 	const char *summary;
 	const char *details; /* more lines of help, or NULL */
@@ -57,18 +64,39 @@ struct command {
 	int (*run)(const struct cli *cli, const void *config, int count, char **args);
 };
 
+extern const struct command *const commands[];
+extern const size_t command_count;
+
+/* NULL: there is none of that name. */
+const struct command *command_find(const char *name);
+#define COMMAND_GROUPS 4u
+/*
+ * The groups of options that a command takes, where cli and config are filled; returns how
+ * many.
+ */
+size_t command_options(const struct command *command, struct cli *cli, void *config,
+		       struct option_group ret_groups[static COMMAND_GROUPS]);
+
 extern const struct command command_run, command_watch, command_unwatch, command_status,
-	command_streams, command_stream, command_deny, command_replay, command_policy,
-	command_audit, command_doctor, command_version;
+	command_streams, command_stream, command_top, command_deny, command_events, command_replay,
+	command_policy, command_audit, command_doctor, command_handover, command_version,
+	command_completion;
 
 /*
  * Says in one line why there is no connection; where quiet, not that there is no
  * daemon, which is -ENOENT or -ECONNREFUSED.
  */
 int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_client) must_check;
+/* Says in one line what a call came to that failed, and what to do about it. */
+void cli_explain(const struct cli *cli, const char *method, int err, const char *error);
 /* Connects, calls, says in one line what failed. params is taken over. */
 int cli_call(const struct cli *cli, const char *method, json_t *params,
 	     json_t **ret_result) must_check;
+/*
+ * The same, and prints the result as it came, with each element of its first list on a line of
+ * its own. params is taken over.
+ */
+int cli_call_print(const struct cli *cli, const char *method, json_t *params) must_check;
 
 /* Reads a policy file; says what is wrong as "FILE:LINE:COLUMN: …". ret_text may be NULL. */
 int cli_load_policy(const char *path, char **ret_text, struct policy **ret_policy) must_check;
@@ -102,11 +130,21 @@ struct table {
 	size_t columns, count, room;
 	char **cells;
 	bool failed; /* a cell was lost: table_print says so */
+	bool colors; /* the heads stand out */
 };
 void table_init(struct table *table, const char *const *heads, size_t columns);
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints and frees. */
 void table_print(struct table *table);
+
+/* How a style begins, on standard output; cli_on(cli, STYLE_PLAIN) ends it. */
+static inline const char *cli_on(const struct cli *cli, enum style style)
+{
+	return style_code(cli->colors, style);
+}
+
+/* Where the daemon of that status serves metrics, or why it does not, and the end of the line. */
+void cli_print_metrics(const json_t *status);
 
 /* Prints text with control characters as '?'. */
 void cli_print_safe(const char *text);

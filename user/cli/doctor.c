@@ -96,6 +96,29 @@ static void print_warnings(const json_t *warnings)
 	}
 }
 
+/* What is put into the kernel before it may leave is what netfilter rules and the like see. */
+static void print_eager(const json_t *status)
+{
+	const json_t *policy;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "policies"), i, policy)
+	{
+		long long bytes = (long long)cli_number(policy, "eager_bytes");
+
+		if (!bytes)
+			continue;
+		(void)printf("held bytes: up to %lld of a flow wait in the kernel under policy ",
+			     bytes);
+		cli_print_safe(cli_text(policy, "name"));
+		(void)printf("\n");
+		any = true;
+	}
+	if (!any)
+		(void)printf("held bytes: none wait in the kernel\n");
+}
+
 static void print_daemon(const struct cli *cli, const json_t *status)
 {
 	const json_t *watches, *watch, *ways, *way;
@@ -107,6 +130,9 @@ static void print_daemon(const struct cli *cli, const json_t *status)
 	}
 	(void)printf("daemon: pid %lld, gate %s\n", (long long)cli_number(status, "pid"),
 		     cli_text(status, "self_test"));
+	(void)printf("metrics: ");
+	cli_print_metrics(status);
+	print_eager(status);
 	watches = json_object_get(status, "watches");
 	json_array_foreach(watches, i, watch)
 	{

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sluicectl: the table of commands, and what is common to all of them. */
+/* sluicectl: what is common to all commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,77 +8,39 @@
 #include "cli/cli.h"
 #include "sys/log.h"
 
-static const struct command *const commands[] = {
-	&command_run,	  &command_watch,  &command_unwatch, &command_status,
-	&command_streams, &command_stream, &command_deny,    &command_replay,
-	&command_policy,  &command_audit,  &command_doctor,  &command_version,
-};
-
-static const struct option_spec socket_option[] = {
-	{"socket", "PATH", OPTION_TEXT, offsetof(struct cli, socket),
-	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
-};
-static const struct option_spec json_option[] = {
-	{"json", NULL, OPTION_FLAG, offsetof(struct cli, json), "print JSON", 0, 0},
-};
-
 struct global_config {
 	struct cli cli;
 	bool version;
 };
 static const struct option_spec global_options[] = {
-	{"socket", "PATH", OPTION_TEXT, offsetof(struct global_config, cli.socket),
+	{"socket", "SOCKET", OPTION_TEXT, offsetof(struct global_config, cli.socket),
 	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
+	{"color", COLOR_WORDS, OPTION_CHOICE, offsetof(struct global_config, cli.color),
+	 "colours: auto is on a terminal", 0, 0},
 	{"version", NULL, OPTION_FLAG, offsetof(struct global_config, version), "print the version",
 	 0, 0},
 };
-
-static const struct command *find_command(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	return NULL;
-}
 
 static void print_help(void)
 {
 	const struct option_group group = {global_options, ARRAY_SIZE(global_options), NULL};
 	size_t i;
 
-	(void)printf("usage: sluicectl [--socket PATH] COMMAND [OPTION...] [ARGUMENT...]\n\n"
+	(void)printf("usage: sluicectl [--socket SOCKET] COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		     "Holds what a process sends and receives until policy has cleared it.\n\n"
 		     "commands:\n");
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		(void)printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	(void)printf("  %-10s %s\n", "help", "this text, or that of one command");
+	for (i = 0; i < command_count; i++)
+		(void)printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	(void)printf("  %-11s %s\n", "help", "this text, or that of one command");
 	options_print(&group, 1);
 	(void)printf("\nEach command has --help. Exit status: 0 done, 1 failed, 2 usage, 3 denied "
 		     "by policy;\nrun: the command's own, or 125, 126, 127. See sluicectl(8).\n");
 }
 
-/* The groups of options that a command takes; returns how many. */
-static size_t option_groups(const struct command *command, struct cli *cli, void *config,
-			    struct option_group groups[3])
-{
-	size_t count = 0;
-
-	if (command->option_count)
-		groups[count++] =
-			(struct option_group){command->options, command->option_count, config};
-	if (command->flags & COMMAND_JSON)
-		groups[count++] = (struct option_group){json_option, 1, cli};
-	if (command->flags & COMMAND_SOCKET)
-		groups[count++] = (struct option_group){socket_option, 1, cli};
-	return count;
-}
-
 static void print_command_help(const struct command *command)
 {
-	struct option_group groups[3];
-	size_t count = option_groups(command, NULL, NULL, groups);
+	struct option_group groups[COMMAND_GROUPS];
+	size_t count = command_options(command, NULL, NULL, groups);
 
 	(void)printf("usage: sluicectl %s [OPTION...]%s%s\n\n%s.\n", command->name,
 		     *command->arguments ? " " : "", command->arguments, command->summary);
@@ -95,7 +57,7 @@ static int usage(const struct command *command, const char *why)
 
 static int run_command(const struct command *command, struct cli *cli, int argc, char **argv)
 {
-	struct option_group groups[3];
+	struct option_group groups[COMMAND_GROUPS];
 	char name[64];
 	int rest = 0, err, status;
 	void *config = calloc(1, command->config_size + 1);
@@ -104,7 +66,7 @@ static int run_command(const struct command *command, struct cli *cli, int argc,
 		return CLI_EXIT_FAILED;
 	(void)snprintf(name, sizeof(name), "sluicectl %s", command->name);
 	argv[0] = name;
-	err = options_parse(groups, option_groups(command, cli, config, groups),
+	err = options_parse(groups, command_options(command, cli, config, groups),
 			    command->flags & COMMAND_STOP_EARLY, argc, argv, &rest);
 	if (err < 0) {
 		status = usage(command, "bad options");
@@ -116,6 +78,7 @@ static int run_command(const struct command *command, struct cli *cli, int argc,
 	} else if (command->max_args >= 0 && argc - rest > command->max_args) {
 		status = usage(command, "too many arguments");
 	} else {
+		cli->colors = style_wanted((enum color)cli->color);
 		status = command->run(cli, config, argc - rest, argv + rest);
 	}
 	free(config);
@@ -124,7 +87,7 @@ static int run_command(const struct command *command, struct cli *cli, int argc,
 
 static int help(int count, char **args)
 {
-	const struct command *command = count ? find_command(args[0]) : NULL;
+	const struct command *command = count ? command_find(args[0]) : NULL;
 
 	if (count && !command && strcmp(args[0], "help") != 0) {
 		log_error("there is no command '%s'; 'sluicectl help' lists them", args[0]);
@@ -165,7 +128,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[rest], "help") == 0)
 		return help(argc - rest - 1, argv + rest + 1);
-	command = find_command(argv[rest]);
+	command = command_find(argv[rest]);
 	if (!command) {
 		log_error("there is no command '%s'; 'sluicectl help' lists them", argv[rest]);
 		return CLI_EXIT_USAGE;

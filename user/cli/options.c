@@ -7,6 +7,36 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Which of "a|b|c" the text is, or -1. */
+static int find_word(const char *words, const char *text)
+{
+	size_t len = strlen(text);
+	int i;
+
+	for (i = 0; words; i++) {
+		if (len && strcspn(words, "|") == len && memcmp(words, text, len) == 0)
+			return i;
+		words = strchr(words, '|');
+		words = words ? words + 1 : NULL;
+	}
+	return -1;
+}
+
+static int store_choice(const struct option_spec *spec, unsigned int *field, const char *name,
+			const char *text)
+{
+	int word = find_word(spec->value, text);
+
+	if (word < 0) {
+		(void)fprintf(stderr, "%s: --%s must be one of %s\n", name, spec->name,
+			      spec->value);
+		return -EINVAL;
+	}
+	*field = (unsigned int)word;
+	return 0;
+}
 
 static int store(const struct option_spec *spec, void *base, const char *name, const char *text)
 {
@@ -33,6 +63,8 @@ static int store(const struct option_spec *spec, void *base, const char *name, c
 		}
 		*(uint64_t *)field = number;
 		return 0;
+	case OPTION_CHOICE:
+		return store_choice(spec, (unsigned int *)field, name, text);
 	}
 	return -EINVAL;
 }

@@ -15,11 +15,13 @@ enum option_kind {
 	OPTION_FLAG,   /* bool */
 	OPTION_TEXT,   /* const char * */
 	OPTION_NUMBER, /* uint64_t, within min and max */
+	OPTION_CHOICE, /* unsigned int: which of the words of value, from 0 on */
 };
 
 struct option_spec {
 	const char *name;
-	const char *value; /* what help calls its argument; NULL for a flag */
+	/* What help calls its argument, or its words ("a|b"); NULL for a flag. Completion knows it. */
+	const char *value;
 	enum option_kind kind;
 	size_t offset; /* of the field in the group's struct */
 	const char *help;

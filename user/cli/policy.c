@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/policy_print.h"
+#include "cli/policy_remote.h"
 #include "sys/log.h"
 
 static const char *const tracks[] = {"request", "response"};
@@ -347,18 +348,12 @@ static json_t *policy_json(const struct policy *policy)
 		"notes", notes_json(policy));
 }
 
-static int run(const struct cli *cli, const void *config, int count, char **args)
+static int check(const struct cli *cli, const char *path)
 {
 	struct policy *policy cleanup(policy_unrefp) = NULL;
 	json_t *view;
 
-	(void)config;
-	(void)count;
-	if (strcmp(args[0], "check") != 0) {
-		log_error("policy: '%s' is unknown; allowed: check", args[0]);
-		return CLI_EXIT_USAGE;
-	}
-	if (cli_load_policy(args[1], NULL, &policy))
+	if (cli_load_policy(path, NULL, &policy))
 		return CLI_EXIT_FAILED;
 	view = policy_json(policy);
 	if (!view) {
@@ -373,14 +368,34 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	return CLI_EXIT_DONE;
 }
 
+static int run(const struct cli *cli, const void *config, int count, char **args)
+{
+	(void)config;
+	if (strcmp(args[0], "check") == 0 && count == 2)
+		return check(cli, args[1]);
+	if (strcmp(args[0], "load") == 0 && count == 2)
+		return policy_remote_load(cli, args[1]);
+	if (strcmp(args[0], "show") == 0)
+		return policy_remote_show(cli, args[1]);
+	if (strcmp(args[0], "reload") == 0 && count == 1)
+		return policy_remote_reload(cli);
+	log_error("policy: 'check FILE', or 'load FILE', or 'show [POLICY]', or 'reload'");
+	return CLI_EXIT_USAGE;
+}
+
 const struct command command_policy = {
 	.name = "policy",
-	.arguments = "check FILE",
-	.summary = "Check a policy file and show what it comes to",
-	.details = "Needs no daemon and no privileges. FILE '-' is standard input.",
-	.flags = COMMAND_JSON,
+	.arguments = "check FILE | load FILE | show [POLICY] | reload",
+	.summary = "Check a policy file; load, show or reload the daemon's",
+	.details =
+		"check needs no daemon and no privileges, and prints what the file comes to.\n"
+		"load gives the daemon the text, by the name in it: a policy of that name is\n"
+		"replaced, for new streams, wherever it is bound. show prints what is loaded, and\n"
+		"of one its text. reload reads the files that sluiced was started with again.\n"
+		"A policy that is wrong changes nothing. FILE '-' is standard input.",
+	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
-	.min_args = 2,
+	.min_args = 1,
 	.max_args = 2,
 	.run = run,
 };

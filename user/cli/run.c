@@ -24,7 +24,7 @@ struct run_config {
 static const struct option_spec options[] = {
 	{"policy", "FILE", OPTION_TEXT, offsetof(struct run_config, policy),
 	 "policy of this run (else the daemon's own)", 0, 0},
-	{"user", "NAME", OPTION_TEXT, offsetof(struct run_config, user),
+	{"user", "USER", OPTION_TEXT, offsetof(struct run_config, user),
 	 "run as this user (else who called sudo, else nobody)", 0, 0},
 	{"audit", "DIR", OPTION_TEXT, offsetof(struct run_config, audit),
 	 "audit trail of a private daemon (else it keeps none)", 0, 0},

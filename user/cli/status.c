@@ -2,12 +2,93 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/stream_row.h"
+
+/* Cgroups that the first line names; of more it says how many. */
+#define NAMED_MAX 3u
 
 static void print_line(const char *name, const char *text)
 {
 	(void)printf("%-13s ", name);
 	cli_print_safe(text);
 	(void)printf("\n");
+}
+
+static bool enforces(const json_t *watch)
+{
+	return json_is_true(json_object_get(watch, "enforcing"));
+}
+
+/* "/a (policy x), /b (policy y) and 5 more" of those that enforce, or of those that do not. */
+static void print_for_whom(const json_t *watches, bool enforcing, size_t count)
+{
+	const json_t *watch;
+	size_t i, named = 0;
+
+	json_array_foreach(watches, i, watch)
+	{
+		if (enforces(watch) != enforcing || named == NAMED_MAX)
+			continue;
+		(void)printf("%s", named++ ? ", " : "");
+		cli_print_safe(stream_row_cgroup(cli_text(watch, "path")));
+		(void)printf(" (policy ");
+		cli_print_safe(cli_text(watch, "policy"));
+		(void)printf(")");
+	}
+	if (count > named)
+		(void)printf(" and %zu more", count - named);
+}
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* Is anything enforced, and for whom? */
+static void print_enforcement(const struct cli *cli, const json_t *watches)
+{
+	size_t all = json_array_size(watches), on = 0, i;
+	const json_t *watch;
+
+	json_array_foreach(watches, i, watch)
+	{
+		on += enforces(watch);
+	}
+	(void)printf("%-13s %s%s%s", "enforcement",
+		     cli_on(cli, on == all && on ? STYLE_GOOD : STYLE_BAD), on ? "on" : "OFF",
+		     cli_on(cli, STYLE_PLAIN));
+	if (!all)
+		(void)printf(": no cgroup is watched; 'sluicectl run' or 'sluicectl watch' "
+			     "begins it");
+	if (on) {
+		(void)printf(" for %zu cgroup%s: ", on, plural(on));
+		print_for_whom(watches, true, on);
+	}
+	if (all > on) {
+		(void)printf("; only observed: ");
+		print_for_whom(watches, false, all - on);
+	}
+	(void)printf("\n");
+}
+
+/* How many ways around it are known; each is listed with its watch. */
+static void print_open_ways(const struct cli *cli, const json_t *watches)
+{
+	size_t ways = 0, i;
+	const json_t *watch;
+
+	json_array_foreach(watches, i, watch)
+	{
+		ways += json_array_size(json_object_get(watch, "open_ways"));
+	}
+	if (!json_array_size(watches))
+		return;
+	(void)printf("%-13s ", "stays open");
+	if (ways)
+		(void)printf("%s%zu way%s%s, listed with the watches below\n",
+			     cli_on(cli, STYLE_WARN), ways, plural(ways), cli_on(cli, STYLE_PLAIN));
+	else
+		(void)printf("no way that is known\n");
 }
 
 static void print_daemon(const json_t *status)
@@ -18,6 +99,8 @@ static void print_daemon(const json_t *status)
 		     json_is_true(json_object_get(status, "private")) ? " (private)" : "",
 		     (long long)cli_number(status, "abi"));
 	(void)printf("%-13s port %lld\n", "listener", (long long)cli_number(status, "listen_port"));
+	(void)printf("%-13s ", "metrics");
+	cli_print_metrics(status);
 	print_line("gate", cli_text(status, "self_test"));
 	print_line("cgroup", cli_text(status, "cgroup"));
 	print_line("pins", cli_text(status, "pins"));
@@ -173,6 +256,8 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	if (cli->json) {
 		cli_print_json(status);
 	} else {
+		print_enforcement(cli, json_object_get(status, "watches"));
+		print_open_ways(cli, json_object_get(status, "watches"));
 		print_daemon(status);
 		print_sums(status);
 		print_watches(json_object_get(status, "watches"));
@@ -187,7 +272,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 const struct command command_status = {
 	.name = "status",
 	.arguments = "",
-	.summary = "Show the daemon, its watches, policies and counters",
+	.summary = "Show what is enforced, and the daemon, watches, policies and counters",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.run = run,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -10,7 +11,41 @@ static void print_line(const char *name, const char *text)
 	(void)printf("\n");
 }
 
-static void print_flow(const char *name, const json_t *flow)
+/* The watermark, and who is behind. */
+static void print_cleared(const json_t *flow)
+{
+	const char *slowest = json_string_value(json_object_get(flow, "slowest"));
+
+	if (!json_is_integer(json_object_get(flow, "runes_cleared")))
+		return;
+	(void)printf("%-10s cleared %lld of %lld runes", "",
+		     (long long)cli_number(flow, "runes_cleared"),
+		     (long long)cli_number(flow, "runes_received"));
+	if (slowest) {
+		(void)printf("; slowest: ");
+		cli_print_safe(slowest);
+	}
+	(void)printf("\n");
+}
+
+/* In a sentence, why its oldest byte is held, and for how long. */
+static void print_why(const struct cli *cli, const json_t *flow)
+{
+	const char *why = json_string_value(json_object_get(flow, "why"));
+	const json_t *age = json_object_get(flow, "held_age_s");
+
+	if (!why)
+		return;
+	(void)printf("%-10s %s", "",
+		     cli_number(flow, "held") ? cli_on(cli, STYLE_STRONG)
+					      : cli_on(cli, STYLE_FAINT));
+	cli_print_safe(why);
+	if (json_is_real(age))
+		(void)printf(" (held for %.1f s)", json_real_value(age));
+	(void)printf("%s\n", cli_on(cli, STYLE_PLAIN));
+}
+
+static void print_flow(const struct cli *cli, const char *name, const json_t *flow)
 {
 	const json_t *tasks = json_object_get(flow, "tasks"), *task;
 	const char *fault = json_string_value(json_object_get(flow, "fault"));
@@ -32,6 +67,8 @@ static void print_flow(const char *name, const json_t *flow)
 						    : cli_text(task, "name"));
 	}
 	(void)printf("\n");
+	print_cleared(flow);
+	print_why(cli, flow);
 	if (fault)
 		print_line("  fault", fault);
 }
@@ -53,7 +90,7 @@ static void print_sessions(json_t *sessions)
 	(void)printf("%s\n", *before ? "" : "none");
 }
 
-static void print_stream(const json_t *stream)
+static void print_stream(const struct cli *cli, const json_t *stream)
 {
 	const json_t *session = json_object_get(stream, "session");
 
@@ -69,8 +106,11 @@ static void print_stream(const json_t *stream)
 	print_line("policy", cli_text(stream, "policy"));
 	print_line("action", cli_text(stream, "action"));
 	print_line("framing", cli_text(stream, "framing"));
-	print_flow("request", json_object_get(stream, "request"));
-	print_flow("response", json_object_get(stream, "response"));
+	print_line("level", strcmp(cli_text(stream, "mode"), "observe") == 0
+				    ? "observe: nothing is enforced"
+				    : cli_text(stream, "safety_level"));
+	print_flow(cli, "request", json_object_get(stream, "request"));
+	print_flow(cli, "response", json_object_get(stream, "response"));
 	print_sessions(json_object_get(stream, "sessions"));
 	if (json_is_object(session)) {
 		print_line("session", cli_text(session, "end"));
@@ -93,7 +133,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 	if (cli->json)
 		cli_print_json(result);
 	else
-		print_stream(result);
+		print_stream(cli, result);
 	json_decref(result);
 	return CLI_EXIT_DONE;
 }
@@ -101,7 +141,9 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 const struct command command_stream = {
 	.name = "stream",
 	.arguments = "ID",
-	.summary = "Show one stream",
+	.summary = "Show one stream, and why it is held",
+	.details = "ID is the number that 'sluicectl streams' prints. The sentence below each\n"
+		   "direction says what its oldest byte waits for.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.min_args = 1,

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
-#include "core/utf8.h"
+#include "cli/watch.h"
 #include "sys/log.h"
 
 struct watch_config {
-	const char *policy;
+	const char *policy, *named;
+	struct watch_target target;
 	bool destroy;
 };
 
 static const struct option_spec options[] = {
 	{"policy", "FILE", OPTION_TEXT, offsetof(struct watch_config, policy),
 	 "policy of this cgroup (else the daemon's own)", 0, 0},
+	{"named", "POLICY", OPTION_TEXT, offsetof(struct watch_config, named),
+	 "a policy that the daemon has loaded, by its name", 0, 0},
+	WATCH_TARGET_OPTIONS(struct watch_config),
 	{"destroy", NULL, OPTION_FLAG, offsetof(struct watch_config, destroy),
 	 "destroy the sockets that live in it already", 0, 0},
 };
@@ -38,29 +40,38 @@ static void print_ways(const json_t *result)
 	}
 }
 
+/* NULL after a line. */
+static json_t *make_params(const struct watch_config *watch, const char *cgroup)
+{
+	struct policy *policy cleanup(policy_unrefp) = NULL;
+	json_t *params;
+	char *text = NULL;
+
+	if (watch->policy && cli_load_policy(watch->policy, &text, &policy))
+		return NULL;
+	params = json_pack("{s:s, s:b, s:s*, s:s*}", "cgroup", cgroup, "destroy", watch->destroy,
+			   "policy_text", text, "policy_name", watch->named);
+	free(text);
+	if (!params)
+		log_error("--named is not UTF-8, or there is not enough memory");
+	return params;
+}
+
 static int run(const struct cli *cli, const void *config, int count, char **args)
 {
 	const struct watch_config *watch = config;
-	struct policy *policy cleanup(policy_unrefp) = NULL;
 	json_t *params, *result = NULL;
-	char *text = NULL;
-	uint64_t runes;
+	char cgroup[PATH_MAX];
+	int status = watch_target_find("watch", &watch->target, count, args, cgroup);
 
-	(void)count;
-	if (utf8_prefix((const uint8_t *)args[0], strlen(args[0]), &runes) != strlen(args[0])) {
-		log_error("the path of CGROUP is not UTF-8");
-		return CLI_EXIT_FAILED;
+	if (status)
+		return status;
+	if (watch->policy && watch->named) {
+		log_error("watch: --policy and --named are two policies; one is needed");
+		return CLI_EXIT_USAGE;
 	}
-	if (watch->policy && cli_load_policy(watch->policy, &text, &policy))
-		return CLI_EXIT_FAILED;
-	params = json_pack("{s:s, s:b, s:s*}", "cgroup", args[0], "destroy", watch->destroy,
-			   "policy_text", text);
-	free(text);
-	if (!params) {
-		log_error("not enough memory");
-		return CLI_EXIT_FAILED;
-	}
-	if (cli_call(cli, "watch", params, &result))
+	params = make_params(watch, cgroup);
+	if (!params || cli_call(cli, "watch", params, &result))
 		return CLI_EXIT_FAILED;
 	if (cli->json) {
 		cli_print_json(result);
@@ -76,16 +87,16 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 
 const struct command command_watch = {
 	.name = "watch",
-	.arguments = "CGROUP",
+	.arguments = "[CGROUP]",
 	.summary = "Mediate the processes of an existing cgroup",
 	.details =
-		"CGROUP is a cgroup v2 directory, as a path or relative to its mount. What\n"
+		"CGROUP is a cgroup v2 directory, as a path or relative to its mount; --unit and\n"
+		"--container name the one of a systemd unit or a container that runs. What\n"
 		"its processes have connected already is not mediated: without --destroy the\n"
 		"watch is refused where there is any, and so it is, with it too, where they have\n"
 		"sockets that were made outside CGROUP. Prints what stays open for it.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
-	.min_args = 1,
 	.max_args = 1,
 	.options = options,
 	.option_count = ARRAY_SIZE(options),
