@@ -1,147 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay: a captured byte stream through framing, text, tasks and accounting,
- * as a flow of the daemon would go. Prints offsets and counts; what is withheld
- * is never printed.
+ * replay: what was captured through framing, text, tasks and accounting, as flows of the
+ * daemon would go. Prints offsets and counts; what is withheld is never printed.
  */
+#include "cli/replay.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "cli/cli.h"
+#include "cli/pcap.h"
 #include "cli/replay_print.h"
-#include "core/exchange.h"
-#include "core/pipeline.h"
+#include "cli/replay_view.h"
 #include "sys/fd.h"
 #include "sys/log.h"
 
 #define CHUNK_DEFAULT 65536u
 #define CHUNK_MAX     (16u << 20)
-#define PENDING_UNITS 65536u
-
-struct replay_config {
-	const char *policy, *destination, *track, *framing;
-	uint64_t chunk;
-};
 
 static const struct option_spec options[] = {
 	{"policy", "FILE", OPTION_TEXT, offsetof(struct replay_config, policy), "the policy", 0, 0},
 	{"destination", "ADDR:PORT", OPTION_TEXT, offsetof(struct replay_config, destination),
-	 "what the stream was connected to", 0, 0},
-	{"track", "TRACK", OPTION_TEXT, offsetof(struct replay_config, track),
-	 "request (default) or response", 0, 0},
-	{"framing", "NAME", OPTION_TEXT, offsetof(struct replay_config, framing),
-	 "what the requests were told to be, for responses under framing auto", 0, 0},
+	 "what the stream was connected to; of a capture, each stream's server", 0, 0},
+	{"track", "request|response", OPTION_TEXT, offsetof(struct replay_config, track),
+	 "what a raw FILE is; request without it", 0, 0},
+	{"framing", "http1|jsonrpc_cl|ndjson", OPTION_TEXT, offsetof(struct replay_config, framing),
+	 "what the requests of a raw FILE of responses were, under framing auto", 0, 0},
+	{"list", NULL, OPTION_FLAG, offsetof(struct replay_config, list),
+	 "list the TCP streams of a capture; needs no policy", 0, 0},
+	{"stream", "ID", OPTION_TEXT, offsetof(struct replay_config, stream),
+	 "of a capture, that stream alone", 0, 0},
+	{"server", NULL, OPTION_FLAG, offsetof(struct replay_config, server),
+	 "of a capture, the agent is the server", 0, 0},
+	{"deny-by", "TASK@RUNE", OPTION_TEXT, offsetof(struct replay_config, deny_by),
+	 "that interceptor denies the span with that rune, from 0 on", 0, 0},
+	{"units", NULL, OPTION_FLAG, offsetof(struct replay_config, units),
+	 "a row of the timeline for each unit", 0, 0},
 	{"chunk", "BYTES", OPTION_NUMBER, offsetof(struct replay_config, chunk),
 	 "feed so many at a time (65536)", 1, CHUNK_MAX},
 };
 
-struct replay {
-	const struct policy *policy;
-	enum session_track track;
-	enum policy_action action;
-	struct framing framing;
-	enum framing_kind told; /* responses under auto */
-	struct extract extract;
-	const char *match; /* the destination's, or "otherwise" */
-	struct exchanges *exchanges;
-	struct session_state state; /* of the session that ended last */
-	uint64_t sessions;	    /* that ended; none where the track has no tasks */
-	struct pipeline *pipeline;
-	struct pipeline_task tasks[POLICY_TASKS_MAX];
-	struct pipeline_task watchers[2 * POLICY_TASKS_MAX]; /* those of `output` among them */
-	size_t watcher_count;
-	const char *names[_SESSION_TRACK_MAX][POLICY_TASKS_MAX];
-	const char *output_names[POLICY_TASKS_MAX];
-	json_t *findings;
-	uint64_t received, units;
-	json_t *released; /* [[start, end], …] */
-	uint64_t last;
+/* What FILE is, as its first bytes tell. */
+struct input {
+	int fd;
+	uint8_t first[PCAP_MAGIC_SIZE];
+	size_t have; /* of them, read and not given back */
+	bool capture;
 };
 
-static void on_unit(void *context, const struct pipeline_unit *unit)
+int replay_parse_peer(const char *text, uint8_t ret_address[16], uint16_t *ret_port)
 {
-	struct replay *replay = context;
-
-	(void)unit;
-	replay->units++;
-}
-
-static void on_session_end(void *context, uint64_t number, const struct session *session,
-			   const struct session_state *state)
-{
-	struct replay *replay = context;
-
-	(void)number;
-	(void)session;
-	replay->state = *state;
-	replay->sessions++;
-}
-
-static const struct policy_task *task_named(const struct policy *policy, const char *name)
-{
-	size_t i = 0;
-
-	while (strcmp(policy->tasks[i].name, name) != 0)
-		i++;
-	return &policy->tasks[i];
-}
-
-static json_t *found_json(const struct policy *policy, const char *name, uint32_t rule,
-			  uint64_t start, uint64_t end)
-{
-	const struct policy_task *task = task_named(policy, name);
-	json_t *found = json_pack("{s:s, s:s, s:I, s:I, s:I}", "task", name, "kind",
-				  policy_task_kind_name(task->kind), "rule", (json_int_t)rule,
-				  "start", (json_int_t)start, "end", (json_int_t)end);
-
-	if (task->set_count)
-		(void)json_object_set_new(
-			found, "rule_name",
-			json_string(builtin_rule_of(task->sets, task->set_count, rule)->name));
-	return found;
-}
-
-static void on_finding(void *context, const struct pipeline_finding *finding)
-{
-	struct replay *replay = context;
-	json_t *found = found_json(replay->policy, finding->task->name, finding->rule,
-				   finding->start, finding->end);
-
-	(void)json_object_set_new(found, "enforcing", json_boolean(finding->task->output));
-	(void)json_array_append_new(replay->findings, found);
-}
-
-static int find_destination(struct replay *replay, const char *destination)
-{
-	const struct policy_destination *rule = NULL;
-	uint8_t addr[16];
-	uint16_t port;
-
-	if (destination) {
-		if (policy_parse_peer(destination, addr, &port)) {
-			log_error("'%s' is no destination: ADDR:PORT, with an IPv6 address in "
-				  "brackets",
-				  destination);
-			return -EINVAL;
-		}
-		rule = policy_match(replay->policy, addr, port);
-	}
-	replay->match = rule ? rule->match : "otherwise";
-	replay->action = rule ? rule->action : POLICY_MEDIATE;
-	replay->framing = rule ? rule->framing : replay->policy->framing;
-	replay->extract = rule ? rule->extract : replay->policy->extract;
-	return 0;
+	if (!policy_parse_peer(text, ret_address, ret_port))
+		return 0;
+	log_error("'%s' is no destination: ADDR:PORT, with an IPv6 address in brackets", text);
+	return -EINVAL;
 }
 
 /* Under auto the requests tell; of responses alone the user has to. */
-static int find_framing(struct replay *replay, const char *name)
+static int find_framing(const struct replay_destination *destination, enum session_track track,
+			const char *name, enum framing_kind *ret_told)
 {
 	static const enum framing_kind told[] = {FRAMING_HTTP1, FRAMING_JSONRPC_CL, FRAMING_NDJSON};
-	bool wanted = replay->action == POLICY_MEDIATE && replay->track == SESSION_RESPONSE &&
-		      replay->framing.kind == FRAMING_AUTO;
+	bool wanted = destination->action == POLICY_MEDIATE && track == SESSION_RESPONSE &&
+		      destination->framing.kind == FRAMING_AUTO;
 	size_t i = 0;
 
 	if (wanted != (name != NULL)) {
@@ -150,6 +74,7 @@ static int find_framing(struct replay *replay, const char *name)
 				 "name it with --framing");
 		return -EINVAL;
 	}
+	*ret_told = FRAMING_AUTO;
 	if (!name)
 		return 0;
 	while (i < ARRAY_SIZE(told) && strcmp(policy_framing_name(told[i]), name) != 0)
@@ -158,229 +83,137 @@ static int find_framing(struct replay *replay, const char *name)
 		log_error("--framing is http1, jsonrpc_cl or ndjson");
 		return -EINVAL;
 	}
-	replay->told = told[i];
+	*ret_told = told[i];
 	return 0;
 }
 
-/* Without requests and responses, one exchange is all of the stream. */
-static int open_exchanges(struct replay *replay, const struct session_config *session,
-			  struct session **ret_session)
+/* Of a short read the rest; less than len at the end alone. */
+static ssize_t read_full(int fd, uint8_t *bytes, size_t len)
 {
-	const struct exchanges_config config = {
-		.session = *session,
-		.on_end = on_session_end,
-		.context = replay,
-		.one_sided = true,
-	};
-	int err = exchanges_new(&config, &replay->exchanges);
-
-	/* These begin their own, once they know of what. */
-	if (!err && replay->framing.kind != FRAMING_HTTP1 && replay->framing.kind != FRAMING_AUTO &&
-	    exchanges_request(replay->exchanges, ret_session))
-		err = -ENOMEM;
-	if (!err && replay->framing.kind == FRAMING_AUTO && replay->track == SESSION_RESPONSE)
-		exchanges_identify(replay->exchanges, replay->told);
-	return err ? log_errno(LOG_ERR, err, "the session cannot be opened") : 0;
-}
-
-/* Nobody is asked here: what an interceptor would say is not known. */
-static int refuse_interceptors(const struct policy *policy)
-{
-	for (size_t i = 0; i < policy->task_count; i++)
-		if (policy->tasks[i].interceptor)
-			return log_errno(LOG_ERR, -EOPNOTSUPP,
-					 "replay: task '%s' is an interceptor, and none is asked",
-					 policy->tasks[i].name);
-	return 0;
-}
-
-static struct pipeline_task task_of(const struct policy *policy, size_t index, bool output)
-{
-	const struct policy_task *task = &policy->tasks[index];
-
-	return (struct pipeline_task){
-		.name = task->name, .matcher = policy_task_matcher(task), .output = output};
-}
-
-/* What a session is told of a track's tasks. */
-static void name_tasks(struct replay *replay, enum session_track track,
-		       struct session_config *config)
-{
-	const struct policy *policy = replay->policy;
-	size_t i;
-
-	for (i = 0; i < policy->track_task_count[track]; i++)
-		replay->names[track][i] = policy->tasks[policy->track_tasks[track][i]].name;
-	config->tasks[track] = replay->names[track];
-	config->task_count[track] = policy->track_task_count[track];
-}
-
-static void fill_tasks(struct replay *replay, struct session_config *config)
-{
-	const struct policy *policy = replay->policy;
-	const struct policy_task_list *warn = &policy->warn[replay->track];
-	size_t i;
-
-	for (i = 0; i < policy->track_task_count[replay->track]; i++)
-		replay->tasks[i] = task_of(policy, policy->track_tasks[replay->track][i], false);
-	name_tasks(replay, replay->track, config);
-	for (i = 0; i < warn->count; i++)
-		replay->watchers[replay->watcher_count++] = task_of(policy, warn->tasks[i], false);
-	if (replay->track != SESSION_RESPONSE || !policy->output.count)
-		return;
-	/* Where they alone have a say of the response, the request's tasks make the session. */
-	name_tasks(replay, SESSION_REQUEST, config);
-	for (i = 0; i < policy->output.count; i++) {
-		replay->output_names[i] = policy->tasks[policy->output.tasks[i]].name;
-		replay->watchers[replay->watcher_count++] =
-			task_of(policy, policy->output.tasks[i], true);
-	}
-	config->output_tasks = replay->output_names;
-	config->output_count = policy->output.count;
-}
-
-static int open_pipeline(struct replay *replay)
-{
-	const struct policy *policy = replay->policy;
-	struct session_config config = {.level = policy->level};
-	struct pipeline_config pipe = {
-		.framing = replay->framing,
-		.extract = replay->extract,
-		.max_message = policy->limits.max_message_bytes,
-		.max_pending_units = PENDING_UNITS,
-		.track = replay->track,
-		.level = policy->level,
-		.tasks = replay->tasks,
-		.task_count = policy->track_task_count[replay->track],
-		.watchers = replay->watchers,
-		.on_finding = on_finding,
-		.release_opaque = policy->release_opaque,
-		.on_unit = on_unit,
-		.context = replay,
-	};
-	int err;
-
-	fill_tasks(replay, &config);
-	pipe.watcher_count = replay->watcher_count;
-	err = open_exchanges(replay, &config, &pipe.session);
-	if (err)
-		return err;
-	pipe.exchanges = replay->exchanges;
-	err = pipeline_new(&pipe, &replay->pipeline);
-	if (err)
-		return log_errno(LOG_ERR, err, "the pipeline cannot be opened");
-	return 0;
-}
-
-/* A policy that observes lets what cannot be framed or judged go on, unjudged. */
-static bool is_unjudged(const struct replay *replay, enum fault fault)
-{
-	return fault != FAULT_NONE && replay->policy->mode == POLICY_OBSERVE;
-}
-
-/* Notes what was released since the last look. */
-static void note_released(struct replay *replay, uint64_t now)
-{
-	if (now == replay->last)
-		return;
-	(void)json_array_append_new(replay->released,
-				    json_pack("[I, I]", (json_int_t)replay->last, (json_int_t)now));
-	replay->last = now;
-}
-
-static int feed(struct replay *replay, int fd, uint8_t *chunk, size_t size, enum fault *ret_fault)
-{
-	enum fault fault = FAULT_NONE;
+	size_t have = 0;
 	ssize_t got;
-	size_t have;
 
-	do {
-		for (have = 0; have < size; have += (size_t)got) {
-			got = read(fd, chunk + have, size - have);
-			if (got < 0 && errno == EINTR)
-				got = 0;
-			else if (got < 0)
-				return -errno;
-			else if (got == 0)
-				break;
-		}
-		replay->received += have;
-		/* What follows a fault is read too: it counts as withheld. */
-		if (have && fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
-			fault = pipeline_feed(replay->pipeline, chunk, have);
-			note_released(replay, pipeline_released(replay->pipeline));
-		}
-	} while (have == size);
-	if (fault == FAULT_NONE && replay->action == POLICY_MEDIATE) {
-		fault = pipeline_end(replay->pipeline);
-		note_released(replay, pipeline_released(replay->pipeline));
+	while (have < len) {
+		got = read(fd, bytes + have, len - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		have += (size_t)got;
 	}
-	if (is_unjudged(replay, fault))
-		note_released(replay, replay->received);
-	*ret_fault = fault;
+	return (ssize_t)have;
+}
+
+/* What cannot be read again from its start is copied: tshark reads all of it. */
+static int rewind_capture(struct input *input)
+{
+	int copy cleanup(fd_closep) = -1;
+	uint8_t part[16384];
+	ssize_t got = (ssize_t)input->have;
+
+	if (lseek(input->fd, 0, SEEK_SET) == 0)
+		return 0;
+	copy = memfd_create("capture", MFD_CLOEXEC);
+	if (copy < 0)
+		return -errno;
+	(void)memcpy(part, input->first, input->have);
+	do {
+		/* In memory: written whole, or there is no room. */
+		if (write(copy, part, (size_t)got) != got)
+			return -ENOMEM;
+		got = read_full(input->fd, part, sizeof(part));
+	} while (got > 0);
+	if (got < 0 || lseek(copy, 0, SEEK_SET))
+		return got < 0 ? (int)got : -errno;
+	fd_close(input->fd);
+	input->fd = take_fd(copy);
 	return 0;
 }
 
-static void end_exchange(struct replay *replay)
+static int open_input(const char *path, struct input *ret_input)
 {
-	if (!exchanges_open(replay->exchanges) ||
-	    pipeline_framing(replay->pipeline) == FRAMING_HTTP1)
-		return;
-	if (replay->framing.kind == FRAMING_AUTO && replay->track == SESSION_RESPONSE)
-		(void)!exchanges_response_end(replay->exchanges, false);
-	else
-		(void)!exchanges_request_end(replay->exchanges);
+	struct input input = {.fd = -1};
+	ssize_t got;
+	int err = 0;
+
+	input.fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					  : open(path, O_RDONLY | O_CLOEXEC);
+	got = input.fd < 0 ? -errno : read_full(input.fd, input.first, sizeof(input.first));
+	if (got < 0)
+		err = (int)got;
+	input.have = got < 0 ? 0 : (size_t)got;
+	input.capture = pcap_is(input.first, input.have);
+	if (!err && input.capture)
+		err = rewind_capture(&input);
+	if (err) {
+		fd_close(input.fd);
+		return log_errno(LOG_ERR, err, "cannot read '%s'", path);
+	}
+	*ret_input = input;
+	return 0;
 }
 
-/* The end of the session that is over all of it, and of what a fault left open in http1. */
-static void settle(struct replay *replay)
+int replay_status(const struct replay_stream *stream)
 {
-	if (!replay->exchanges)
-		return;
-	/* How it ended shows in the state. */
-	if (replay->framing.kind != FRAMING_HTTP1)
-		end_exchange(replay);
-	exchanges_fail(replay->exchanges, SESSION_FRAMING_FAULT);
+	uint64_t complete = stream->sessions[SESSION_COMPLETE_END];
+
+	if (stream->unjudged)
+		return CLI_EXIT_DONE;
+	if (stream->fault == FAULT_BLOCKED || stream->fault == FAULT_OUTPUT_DENIED ||
+	    stream->destination.action == POLICY_DENY)
+		return CLI_EXIT_DENIED;
+	if (stream->fault != FAULT_NONE || replay_session_count(stream) > complete)
+		return CLI_EXIT_FAILED;
+	return CLI_EXIT_DONE;
 }
 
-static json_t *result_json(const struct replay *replay, enum fault fault)
+static int feed_file(struct replay_stream *stream, enum session_track track,
+		     const struct input *input)
 {
-	const struct policy *policy = replay->policy;
-	const struct pipeline_denial *denial =
-		replay->pipeline ? pipeline_denial(replay->pipeline) : NULL;
-	bool passed = replay->action == POLICY_PASS;
-	uint64_t released = passed ? replay->received : replay->last;
-	uint64_t framed = replay->pipeline ? pipeline_framed(replay->pipeline) : 0;
-	uint64_t runes = replay->pipeline ? pipeline_runes(replay->pipeline) : 0;
-	json_t *view;
+	size_t size = stream->setup->chunk;
+	uint8_t *chunk = malloc(size);
+	ssize_t got = 0;
 
-	view = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:s, s:I, "
-		"s:s?, s:s?}",
-		"policy", policy->name, "mode", policy_mode_name(policy->mode), "safety_level",
-		session_level_name(policy->level), "destination", replay->match, "action",
-		policy_action_name(replay->action), "framing",
-		replay->pipeline ? policy_framing_name(pipeline_framing(replay->pipeline)) : "none",
-		"received", (json_int_t)replay->received, "framed", (json_int_t)framed, "units",
-		(json_int_t)replay->units, "runes", (json_int_t)runes, "released",
-		(json_int_t)released, "withheld", (json_int_t)(replay->received - released),
-		"ranges", replay->released, "findings", replay->findings, "fault",
-		fault_name(fault), "sessions", (json_int_t)replay->sessions, "session",
-		replay->sessions ? session_end_name(replay->state.end) : NULL, "reason",
-		replay->action == POLICY_DENY ? "policy_denied"
-		: replay->sessions	      ? session_reason(&replay->state)
-					      : NULL);
-	(void)json_object_set_new(view, "unjudged", json_boolean(is_unjudged(replay, fault)));
-	if (denial)
-		(void)json_object_set_new(
-			view, "denial",
-			found_json(policy, denial->task, denial->rule, denial->start, denial->end));
-	return view;
+	if (!chunk)
+		return -ENOMEM;
+	replay_feed(stream, track, input->first, input->have, 0);
+	do {
+		got = read_full(input->fd, chunk, size);
+		if (got > 0)
+			replay_feed(stream, track, chunk, (size_t)got, 0);
+	} while (got == (ssize_t)size && !stream->failed);
+	free(chunk);
+	if (stream->failed)
+		return -ENOMEM;
+	if (got < 0)
+		return (int)got;
+	replay_end(stream, track, 0);
+	replay_settle(stream, SESSION_FRAMING_FAULT);
+	return stream->failed ? -ENOMEM : 0;
 }
 
-static int report(const struct cli *cli, const struct replay *replay, enum fault fault)
+/* One document of what is told of the policy, the stream and its flow. */
+static json_t *view_of(const struct replay_stream *stream, enum session_track track, bool each)
 {
-	json_t *view = result_json(replay, fault);
+	json_t *view = replay_view_policy(stream->setup), *judged = replay_view_stream(stream);
+	json_t *flow = replay_view_flow(stream, track, 0, each);
+	int err = !view || !judged || !flow || json_object_update(view, judged) ||
+		  json_object_update(view, flow);
+
+	json_decref(judged);
+	json_decref(flow);
+	if (!err)
+		return view;
+	json_decref(view);
+	return NULL;
+}
+
+static int report(const struct cli *cli, const struct replay_stream *stream,
+		  enum session_track track, bool each)
+{
+	json_t *view = view_of(stream, track, each);
 
 	if (!view) {
 		log_error("not enough memory");
@@ -389,100 +222,149 @@ static int report(const struct cli *cli, const struct replay *replay, enum fault
 	if (cli->json)
 		cli_print_json(view);
 	else
-		replay_print(view);
+		replay_print(cli, view);
 	json_decref(view);
-	if (is_unjudged(replay, fault))
-		return CLI_EXIT_DONE;
-	if (fault == FAULT_BLOCKED || fault == FAULT_OUTPUT_DENIED || replay->action == POLICY_DENY)
-		return CLI_EXIT_DENIED;
-	if (fault != FAULT_NONE || (replay->sessions && replay->state.end != SESSION_COMPLETE_END))
-		return CLI_EXIT_FAILED;
-	return CLI_EXIT_DONE;
+	return replay_status(stream);
 }
 
-static int play(const struct cli *cli, struct replay *replay, size_t size, const char *path)
+static int replay_raw(const struct cli *cli, const struct replay_config *wanted,
+		      const struct replay_setup *setup, const struct input *input)
 {
-	int fd cleanup(fd_closep) = -1;
-	enum fault fault = FAULT_NONE;
-	uint8_t *chunk;
-	int err;
+	bool response = wanted->track && strcmp(wanted->track, "response") == 0;
+	enum session_track track = response ? SESSION_RESPONSE : SESSION_REQUEST;
+	struct replay_destination destination;
+	struct replay_stream *stream;
+	enum framing_kind told;
+	uint8_t address[16];
+	uint16_t port = 0;
+	int status = CLI_EXIT_FAILED, err;
 
-	fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		(void)log_errno(LOG_ERR, -errno, "cannot read '%s'", path);
+	if (wanted->destination && replay_parse_peer(wanted->destination, address, &port))
+		return CLI_EXIT_USAGE;
+	replay_find_destination(setup->policy, wanted->destination ? address : NULL, port,
+				&destination);
+	if (find_framing(&destination, track, wanted->framing, &told))
+		return CLI_EXIT_USAGE;
+	stream = malloc(sizeof(*stream));
+	if (!stream || replay_open(stream, setup, &destination, &track, told)) {
+		free(stream);
 		return CLI_EXIT_FAILED;
 	}
-	chunk = malloc(size);
-	replay->released = json_array();
-	replay->findings = json_array();
-	err = chunk && replay->released && replay->findings ? 0 : -ENOMEM;
-	if (!err && replay->action == POLICY_MEDIATE && open_pipeline(replay)) {
-		free(chunk);
-		return CLI_EXIT_FAILED;
-	}
-	if (!err)
-		err = feed(replay, fd, chunk, size, &fault);
-	free(chunk);
-	if (err) {
-		(void)log_errno(LOG_ERR, err, "cannot read '%s'", path);
-		return CLI_EXIT_FAILED;
-	}
-	settle(replay);
-	return report(cli, replay, fault);
-}
-
-static int read_track(const char *name, enum session_track *ret_track)
-{
-	if (!name || strcmp(name, "request") == 0)
-		*ret_track = SESSION_REQUEST;
-	else if (strcmp(name, "response") == 0)
-		*ret_track = SESSION_RESPONSE;
+	err = feed_file(stream, track, input);
+	if (err)
+		(void)log_errno(LOG_ERR, err, "cannot replay the stream");
 	else
+		status = report(cli, stream, track, wanted->units);
+	replay_close(stream);
+	free(stream);
+	return status;
+}
+
+/* What goes with a raw FILE alone, and with a capture alone. */
+static int check_options(const struct replay_config *wanted, bool capture)
+{
+	const char *wrong = NULL;
+
+	if (capture)
+		wrong = wanted->track ? "--track" : wanted->framing ? "--framing" : NULL;
+	else
+		wrong = wanted->list	 ? "--list"
+			: wanted->stream ? "--stream"
+			: wanted->server ? "--server"
+					 : NULL;
+	if (wrong)
+		log_error(
+			"%s goes with %s", wrong,
+			capture ? "a raw stream, and FILE is a capture of packets, which has both "
+				  "tracks"
+				: "a capture of packets (pcap or pcapng), and FILE is none");
+	return wrong ? -EINVAL : 0;
+}
+
+/* "TASK@RUNE" of an interceptor of the policy. The name is cut out of the text. */
+static int read_denial(char *text, struct replay_setup *setup)
+{
+	char *at = strrchr(text, '@');
+	json_int_t rune;
+	size_t i = 0;
+
+	if (!at) {
+		log_error("--deny-by is TASK@RUNE");
 		return -EINVAL;
+	}
+	if (cli_parse_id(at + 1, "rune", &rune))
+		return -EINVAL;
+	*at = '\0';
+	while (i < setup->policy->task_count && strcmp(setup->policy->tasks[i].name, text) != 0)
+		i++;
+	if (i == setup->policy->task_count || !setup->policy->tasks[i].interceptor) {
+		log_error("--deny-by: the policy has no interceptor '%s'", text);
+		return -EINVAL;
+	}
+	setup->deny_by = setup->policy->tasks[i].name;
+	setup->deny_at = (uint64_t)rune;
 	return 0;
+}
+
+static int replay_input(const struct cli *cli, const struct replay_config *wanted,
+			const struct input *input)
+{
+	struct policy *policy cleanup(policy_unrefp) = NULL;
+	struct replay_setup setup = {.chunk = wanted->chunk ? wanted->chunk : CHUNK_DEFAULT};
+	char *deny_by;
+	int err = 0;
+
+	if (check_options(wanted, input->capture))
+		return CLI_EXIT_USAGE;
+	if (wanted->list)
+		return replay_list(cli, input->fd);
+	if (cli_load_policy(wanted->policy, NULL, &policy))
+		return CLI_EXIT_FAILED;
+	setup.policy = policy;
+	deny_by = wanted->deny_by ? strdup(wanted->deny_by) : NULL;
+	if (deny_by)
+		err = read_denial(deny_by, &setup);
+	free(deny_by);
+	if (err)
+		return CLI_EXIT_USAGE;
+	return input->capture ? replay_capture(cli, wanted, &setup, input->fd)
+			      : replay_raw(cli, wanted, &setup, input);
 }
 
 static int run(const struct cli *cli, const void *config, int count, char **args)
 {
 	const struct replay_config *wanted = config;
-	struct policy *policy cleanup(policy_unrefp) = NULL;
-	struct replay replay = {.action = POLICY_MEDIATE};
-	int status, err;
+	struct input input;
+	int status;
 
 	(void)count;
-	if (!wanted->policy || read_track(wanted->track, &replay.track)) {
-		log_error("replay: %s", wanted->policy ? "--track is request or response"
-						       : "--policy FILE is missing");
+	if (!wanted->policy && !wanted->list) {
+		log_error("replay: --policy FILE is missing");
 		return CLI_EXIT_USAGE;
 	}
-	if (cli_load_policy(wanted->policy, NULL, &policy))
+	if (wanted->track && strcmp(wanted->track, "request") != 0 &&
+	    strcmp(wanted->track, "response") != 0) {
+		log_error("replay: --track is request or response");
+		return CLI_EXIT_USAGE;
+	}
+	if (open_input(args[0], &input))
 		return CLI_EXIT_FAILED;
-	replay.policy = policy;
-	err = refuse_interceptors(policy);
-	if (!err)
-		err = find_destination(&replay, wanted->destination);
-	if (!err)
-		err = find_framing(&replay, wanted->framing);
-	if (err)
-		status = CLI_EXIT_USAGE;
-	else
-		status = play(cli, &replay, wanted->chunk ? wanted->chunk : CHUNK_DEFAULT, args[0]);
-	pipeline_free(replay.pipeline);
-	exchanges_free(replay.exchanges);
-	json_decref(replay.released);
-	json_decref(replay.findings);
+	status = replay_input(cli, wanted, &input);
+	fd_close(input.fd);
 	return status;
 }
 
 const struct command command_replay = {
 	.name = "replay",
 	.arguments = "FILE",
-	.summary = "Show what policy would do with a captured byte stream",
+	.summary = "Show what policy would do with captured traffic",
 	.details =
 		"Needs no daemon and no privileges. FILE '-' is standard input. Prints offsets\n"
-		"and counts, never text. A stream has two directions, FILE is one of them: with\n"
-		"http1, requests are taken as answered when they end, and responses as those to\n"
-		"GET. Exit status 3: denied by policy, 1: another fault, unless the policy only\n"
+		"and counts, never text. FILE is a capture of packets (pcap or pcapng, read\n"
+		"through tshark), or the raw bytes of one direction: then, with http1, requests\n"
+		"are taken as answered when they end, and responses as those to GET. No\n"
+		"interceptor is asked; each is taken to allow. Exit status 3: denied by policy,\n"
+		"1: another fault, or bytes that the capture lacks, unless the policy only\n"
 		"observes.",
 	.flags = COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
