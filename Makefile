@@ -307,18 +307,44 @@ lint: ## format, shell scripts, manual pages
 	$(Q)scripts/lint.sh
 
 MAN := $(wildcard man/*.[1-8])
+# A distribution's are elsewhere: debian/rules, the spec.
+SBINDIR     ?= $(PREFIX)/sbin
+LIBDIR      ?= $(PREFIX)/lib
+SYSCONFDIR  ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+UNITDIR     ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 install: all ## install below DESTDIR and PREFIX
-	install -D -m 0755 $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/sbin/sluiced
+	install -D -m 0755 $(BUILD)/sluiced $(DESTDIR)$(SBINDIR)/sluiced
 	install -D -m 0755 $(BUILD)/sluicectl $(DESTDIR)$(PREFIX)/bin/sluicectl
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice README.md LICENSE LICENSES/*.txt
 	install -D -m 0644 include/sluice/sluice.h $(DESTDIR)$(PREFIX)/include/sluice/sluice.h
-	install -D -m 0644 $(BUILD)/libsluice.a $(DESTDIR)$(PREFIX)/lib/libsluice.a
-	install -m 0755 $(BUILD)/libsluice.so.0 $(DESTDIR)$(PREFIX)/lib/libsluice.so.0
-	ln -sf libsluice.so.0 $(DESTDIR)$(PREFIX)/lib/libsluice.so
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS_LIB@|$(PKGS_LIB)|' \
-		user/lib/sluice.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/sluice.pc
+	install -D -m 0644 $(BUILD)/libsluice.a $(DESTDIR)$(LIBDIR)/libsluice.a
+	install -m 0755 $(BUILD)/libsluice.so.0 $(DESTDIR)$(LIBDIR)/libsluice.so.0
+	ln -sf libsluice.so.0 $(DESTDIR)$(LIBDIR)/libsluice.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		-e 's|@PKGS_LIB@|$(PKGS_LIB)|' user/lib/sluice.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/sluice.pc
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples examples/host/host.c
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples/policies examples/policies/*.yaml
+	install -D -m 0755 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples/interceptors \
+		examples/interceptors/interceptor.py examples/interceptors/interceptor.mjs
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples/systemd \
+		packaging/systemd/guarded.conf packaging/systemd/agents.yaml
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/sluice/examples/monitoring \
+		packaging/monitoring/prometheus.yaml packaging/monitoring/alerts.yaml \
+		packaging/monitoring/dashboard.json
+	install -D -m 0644 packaging/policy.yaml $(DESTDIR)$(SYSCONFDIR)/sluice/policy.yaml
+	install -D -m 0644 packaging/systemd/sluice.default $(DESTDIR)$(SYSCONFDIR)/default/sluice
+	install -d $(DESTDIR)$(UNITDIR)
+	$(foreach unit,sluiced.service sluice-watch@.service,sed -e 's|/usr/sbin/|$(SBINDIR)/|' \
+		-e 's|/usr/bin/|$(PREFIX)/bin/|' -e 's|/etc/|$(SYSCONFDIR)/|' packaging/systemd/$(unit) \
+		> $(DESTDIR)$(UNITDIR)/$(unit) &&) true
+	install -D -m 0644 packaging/systemd/sluice.sysusers $(DESTDIR)$(SYSUSERSDIR)/sluice.conf
+	install -D -m 0644 packaging/systemd/sluice.tmpfiles $(DESTDIR)$(TMPFILESDIR)/sluice.conf
+	install -D -m 0644 $(BUILD)/sluicectl.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluicectl
 	$(foreach page,$(MAN),install -D -m 0644 $(page) \
 		$(DESTDIR)$(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(page)))/$(notdir $(page)) &&) true
 

@@ -10,8 +10,10 @@ build='make gcc libc6-dev clang llvm bpftool pkg-config
 	libyaml-dev libicu-dev libssl-dev libpcre2-dev libcap-ng-dev libseccomp-dev
 	libsystemd-dev libcurl4-openssl-dev'
 run='iproute2 procps python3'
-tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables shellcheck
-	clang-format mandoc util-linux binutils strace psmisc python3-websockets node-ws'
+tests='libcmocka-dev libclang-rt-14-dev nodejs golang-go haproxy curl nftables iptables shellcheck
+	clang-format mandoc util-linux binutils strace psmisc python3-websockets node-ws
+	prometheus python3-prometheus-client chromium tshark
+	debhelper lintian mmdebstrap rpm python3-yaml'
 
 # Any Node.js or Go will do: a machine may have one that is not Debian's package.
 have() {

@@ -30,8 +30,22 @@ first_line_names_licence() {
 			echo "$file: the first line does not name its licence, $wanted"
 			bad=1
 		fi
-	done < <(find bpf user include tests scripts examples Makefile \( -name '*.[ch]' -o -name '*.sh' \
-		-o -name '*.py' -o -name '*.map' -o -name '*.in' -o -name Makefile \) -print | sort)
+	done < <(find bpf user include tests scripts examples packaging Makefile \( -name '*.[ch]' -o -name '*.sh' \
+		-o -name '*.py' -o -name '*.map' -o -name '*.in' -o -name '*.yaml' -o -name '*.service' -o -name '*.spec' \
+		-o -name '*.prerm' -o -name '*.postrm' -o -name Containerfile -o -name Makefile \) -print | sort)
+	return "$bad"
+}
+
+# groff reads them otherwise than mandoc does, and says what it would print badly.
+pages_print() {
+	local page said bad=0
+	for page in "$@"; do
+		said=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+		if [ -n "$said" ]; then
+			echo "$page: $said"
+			bad=1
+		fi
+	done
 	return "$bad"
 }
 
@@ -45,7 +59,8 @@ python_compiles() {
 }
 
 mapfile -t sources < <(find bpf user include tests examples -name '*.[ch]' 2>/dev/null | sort)
-mapfile -t scripts < <(find scripts tests .ci examples -type f \( -name '*.sh' -o -name run \) \
+mapfile -t scripts < <(find scripts tests .ci examples packaging -type f \
+	\( -name '*.sh' -o -name run -o -name '*.prerm' -o -name '*.postrm' \) \
 	2>/dev/null | sort)
 mapfile -t pages < <(find man -name '*.[1-8]' 2>/dev/null | sort)
 
@@ -59,5 +74,8 @@ elif command -v mandoc >/dev/null; then
 	step "manual pages" mandoc -T lint -W warning "${pages[@]}"
 else
 	echo "ok - manual pages # SKIP mandoc is not installed"
+fi
+if [ "${#pages[@]}" -gt 0 ] && man --version >/dev/null 2>&1; then
+	step "manual pages, as groff prints them" pages_print "${pages[@]}"
 fi
 exit "$status"
