@@ -264,15 +264,15 @@ static void test_pins_of_a_live_daemon_are_refused(void **state)
 	assert_int_equal(harness_reopen(harness, error), -EBUSY);
 	assert_non_null(strstr(error, pid_text));
 	error[0] = '\0';
-	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), -EBUSY);
+	assert_int_equal(kern_remove_pins(harness->pins, NULL, error, sizeof(error)), -EBUSY);
 	assert_non_null(strstr(error, pid_text));
 	daemon_kill(pid);
 	assert_silent(peer);
 	/* Removing destroys what is held; nothing of it gets out. */
-	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), 0);
+	assert_int_equal(kern_remove_pins(harness->pins, NULL, error, sizeof(error)), 0);
 	assert_reset(peer);
 	assert_int_equal(access(harness->pins, F_OK), -1);
-	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), -ENOENT);
+	assert_int_equal(kern_remove_pins(harness->pins, NULL, error, sizeof(error)), -ENOENT);
 	(void)close(peer);
 }
 

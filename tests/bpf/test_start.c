@@ -26,7 +26,7 @@ static void test_two_daemons_that_start_at_once(void **state)
 	fd = open(harness->pins, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(harness_reopen(harness, error), -EBUSY);
-	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), -EBUSY);
+	assert_int_equal(kern_remove_pins(harness->pins, NULL, error, sizeof(error)), -EBUSY);
 	(void)close(fd);
 	assert_int_equal(harness_reopen(harness, error), 0);
 }
@@ -64,7 +64,7 @@ static void test_pins_of_another_abi_are_refused(void **state)
 	assert_int_equal(harness_reopen(harness, error), -EPROTO);
 	assert_non_null(strstr(error, "routes"));
 	assert_non_null(strstr(error, "`sluiced --instance " HARNESS_INSTANCE " --remove`"));
-	assert_int_equal(kern_remove_pins(harness->pins, error, sizeof(error)), 0);
+	assert_int_equal(kern_remove_pins(harness->pins, NULL, error, sizeof(error)), 0);
 	assert_int_equal(access(harness->pins, F_OK), -1);
 	assert_int_equal(harness_reopen(harness, error), 0);
 }

@@ -125,7 +125,7 @@ enum extract_node_id {
 	OUT_ITEM_PARTS,
 	OUT_ITEM_PART,
 	OUT_RESPONSE,
-	OUT_INCOMPLETE, /* incomplete_details */
+	OUT_INCOMPLETE,	 /* incomplete_details */
 	OUT_FIRST_ITEMS, /* response.output */
 	OUT_FIRST_ITEM,
 	OUT_FIRST_PARTS,

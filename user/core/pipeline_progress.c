@@ -4,11 +4,6 @@
 #include "core/pipeline_internal.h"
 #include "core/span.h"
 
-size_t pipeline_progress_count(const struct pipeline *p)
-{
-	return p->hold.task_count;
-}
-
 /* A number of the track as a number of the flow; between two sessions nothing waits. */
 static uint64_t of_flow(const struct pipeline *p, uint64_t track)
 {

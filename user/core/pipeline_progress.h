@@ -23,9 +23,7 @@ struct pipeline_progress {
 	size_t queued, lent; /* spans that nobody was given yet, and those without a verdict */
 };
 
-/* Of the tasks that gate. */
-size_t pipeline_progress_count(const struct pipeline *pipeline);
-/* Those with a matcher come first; i is less than the count. */
+/* Of the tasks that gate; those with a matcher come first, and i is less than their number. */
 void pipeline_progress(const struct pipeline *pipeline, size_t i,
 		       struct pipeline_progress *ret_progress);
 /*

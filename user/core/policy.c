@@ -233,9 +233,10 @@ uint32_t policy_tail(const struct policy *policy, enum session_track track)
 		const struct policy_task *task = track_task(policy, track, i);
 		const struct matcher matcher = policy_task_matcher(task);
 
-		tail = MAX(tail, task->interceptor
-					 ? coverage_tail(task->interceptor->spans.coverage.detectable)
-					 : matcher_tail(&matcher));
+		tail = MAX(tail,
+			   task->interceptor
+				   ? coverage_tail(task->interceptor->spans.coverage.detectable)
+				   : matcher_tail(&matcher));
 	}
 	return tail;
 }

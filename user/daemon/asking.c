@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "core/pipeline.h"
@@ -70,6 +71,23 @@ void asking_get(const struct asking *asking, size_t number, struct asker_state *
 	*ret_state = (struct asker_state){0};
 	if (asking && number < asking->count)
 		asker_get(&asking->askers[number], ret_state);
+}
+
+bool asking_explain(const struct asking *asking, const char *task, char *text, size_t len)
+{
+	const struct interceptor *wanted =
+		asking ? loaded_policy_interceptor(asking->flow->stream->policy, task) : NULL;
+
+	for (size_t i = 0; wanted && i < asking->count; i++) {
+		const struct asker *asker = &asking->askers[i];
+
+		if (asker->interceptor != wanted || !asker->error[0])
+			continue;
+		(void)snprintf(text, len, "task '%.64s' at %.200s: %s", task, asker_url(asker),
+			       asker->error);
+		return true;
+	}
+	return false;
 }
 
 /* Of a pipeline's tasks those that gate are numbered first. */

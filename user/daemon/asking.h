@@ -6,6 +6,7 @@
 #ifndef SLUICE_DAEMON_ASKING_H
 #define SLUICE_DAEMON_ASKING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/macros.h"
@@ -27,6 +28,13 @@ void asking_free(struct asking *asking);
 
 /* What an interceptor of that number (pipeline_work()) is asked; nothing where asking is NULL. */
 void asking_get(const struct asking *asking, size_t number, struct asker_state *ret_state);
+
+/*
+ * "task 'judge' at http://127.0.0.1:8090/evaluate: Connection refused": why an interceptor gave
+ * a flow no verdict. False, and nothing is written, where that is not known.
+ */
+bool asking_explain(const struct asking *asking, const char *task, char *text,
+		    size_t len) must_check;
 
 /*
  * Asks whatever may be asked now. FAULT_INTERCEPTOR_FAILED, or as pipeline_verdict(): it

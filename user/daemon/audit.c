@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/audit_internal.h"
@@ -81,6 +82,25 @@ static void free_audit(struct audit *audit)
 	audit_chain_done(&audit->chain);
 	free(audit->buffer);
 	free(audit);
+}
+
+void audit_identify(const struct daemon *daemon, uint64_t *ret_device, uint64_t *ret_file)
+{
+	struct stat found = {0};
+
+	if (daemon->audit)
+		(void)fstat(daemon->audit->file.lock_fd, &found);
+	*ret_device = found.st_dev;
+	*ret_file = found.st_ino;
+}
+
+bool audit_is_named(const struct daemon *daemon, uint64_t device, uint64_t file)
+{
+	char path[AUDIT_DIR_MAX + sizeof(AUDIT_LOCK_NAME)];
+	struct stat found;
+
+	(void)snprintf(path, sizeof(path), "%s/" AUDIT_LOCK_NAME, daemon->options->audit_dir);
+	return file && !stat(path, &found) && found.st_dev == device && found.st_ino == file;
 }
 
 int audit_open(struct daemon *daemon, char *error, size_t error_len)

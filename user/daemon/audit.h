@@ -41,6 +41,10 @@ struct watch;
 
 /* Opens the trail that the options name, if any. error has the line where it fails. */
 int audit_open(struct daemon *daemon, char *error, size_t error_len) must_check;
+/* What tells the open trail from others: the file of its lock. 0 and 0: none is open. */
+void audit_identify(const struct daemon *daemon, uint64_t *ret_device, uint64_t *ret_file);
+/* Is it the one that the options name? */
+bool audit_is_named(const struct daemon *daemon, uint64_t device, uint64_t file);
 /* Follows the loop, once there is one: needed before a stream begins. -ENOMEM. */
 int audit_follow(struct daemon *daemon) must_check;
 /* The daemon is open for business: says so in the trail. Errors of pthread_create(3). */

@@ -13,15 +13,13 @@
 
 #include "sys/fd.h"
 
-#define LOCK_NAME "lock"
-
 static int failed(int r, char *error, size_t error_len, const char *what, const char *path)
 {
 	(void)snprintf(error, error_len, "audit trail: %s '%s': %s", what, path, strerror(-r));
 	return r;
 }
 
-void audit_file_init(struct audit_file *file)
+static void init(struct audit_file *file)
 {
 	*file = (struct audit_file){.dir_fd = -1, .lock_fd = -1, .fd = -1};
 }
@@ -72,8 +70,8 @@ static int open_dir(struct audit_file *file, char *error, size_t error_len)
 
 static int lock(struct audit_file *file, char *error, size_t error_len)
 {
-	file->lock_fd =
-		openat(file->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	file->lock_fd = openat(file->dir_fd, AUDIT_LOCK_NAME,
+			       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (file->lock_fd >= 0 && !flock(file->lock_fd, LOCK_EX | LOCK_NB))
 		return 0;
 	if (errno != EWOULDBLOCK)
@@ -234,7 +232,7 @@ int audit_file_open(struct audit_file *file, const char *dir, struct audit_left 
 	int r;
 
 	audit_head_init(&left.head);
-	audit_file_init(file);
+	init(file);
 	if (strlen(dir) >= sizeof(file->dir))
 		return failed(-ENAMETOOLONG, error, error_len, "directory", dir);
 	(void)strcpy(file->dir, dir);

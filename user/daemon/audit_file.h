@@ -20,7 +20,8 @@
 #include "base/macros.h"
 #include "core/audit_chain.h"
 
-#define AUDIT_DIR_MAX 256u
+#define AUDIT_DIR_MAX	256u
+#define AUDIT_LOCK_NAME "lock"
 /* Files that are kept, at most. */
 #define AUDIT_KEEP_MAX 1000u
 
@@ -40,7 +41,6 @@ struct audit_left {
 	char torn_file[AUDIT_NAME_LEN];
 };
 
-void audit_file_init(struct audit_file *file);
 /*
  * Makes the directory, and the one above it, where they are missing, takes the lock, opens
  * the newest file, if there is one. -EBUSY: somebody else writes there. -EBADMSG: its last

@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control method `events`. */
+#include <stdio.h>
+
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
+
+static int refuse_type(struct control_call *call, const char *name)
+{
+	char known[256] = "";
+	size_t len = 0;
+
+	for (int type = 0; type < _FEED_TYPE_MAX && len < sizeof(known); type++)
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", type ? ", " : "",
+					feed_type_name((enum feed_type)type));
+	return control_fail(call, CONTROL_INVALID_PARAMS,
+			    "no event has the type '%.64s'; there are %s", name, known);
+}
 
 static int types_of(struct control_call *call, const json_t *names, unsigned int *ret_types)
 {
@@ -17,9 +31,7 @@ static int types_of(struct control_call *call, const json_t *names, unsigned int
 			return control_fail(call, CONTROL_INVALID_PARAMS,
 					    "types has to be a list of texts");
 		if (feed_type_of(json_string_value(name), &type))
-			return control_fail(call, CONTROL_INVALID_PARAMS,
-					    "no event has the type '%.64s'",
-					    json_string_value(name));
+			return refuse_type(call, json_string_value(name));
 		types |= 1u << type;
 	}
 	*ret_types = types ? types : FEED_USUAL;

@@ -117,26 +117,37 @@ static json_t *exposure_json(const struct policy *policy, enum session_track tra
 							    : json_null();
 }
 
-static json_t *policy_json(const struct loaded_policy *loaded)
+static json_t *policy_json(const struct loaded_policy *loaded, bool is_default)
 {
 	const struct policy *policy = loaded->policy;
 
-	return json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:{s:o, s:o}}", "name", policy->name,
-			 "number", (json_int_t)loaded->number, "mode",
-			 policy_mode_name(policy->mode), "safety_level",
-			 session_level_name(policy->level), "tasks", tasks_json(loaded),
+	return json_pack("{s:s, s:b, s:I, s:s, s:s, s:I, s:o, s:o, s:{s:o, s:o}}", "name",
+			 policy->name, "default", (int)is_default, "number",
+			 (json_int_t)loaded->number, "mode", policy_mode_name(policy->mode),
+			 "safety_level", session_level_name(policy->level), "eager_bytes",
+			 (json_int_t)policy->limits.eager_bytes, "tasks", tasks_json(loaded),
 			 "output_tasks", output_json(loaded), "exposure_bound_runes", "request",
 			 exposure_json(policy, SESSION_REQUEST), "response",
 			 exposure_json(policy, SESSION_RESPONSE));
 }
 
+/* Those with a name first, in their order, then what only watches and streams still have. */
 static json_t *policies_json(const struct daemon *daemon)
 {
+	const struct policies *policies = &daemon->policies;
 	const struct loaded_policy *loaded;
+	const struct named_policy *named;
 	json_t *list = json_array();
 
-	LIST_FOREACH(loaded, &daemon->policies.list, entry)
-	(void)json_array_append_new(list, policy_json(loaded));
+	TAILQ_FOREACH(named, &policies->named, entry)
+	(void)json_array_append_new(
+		list, policy_json(named->loaded, 0));
+	LIST_FOREACH(loaded, &policies->list, entry)
+	{
+		named = policies_named(policies, loaded->policy->name);
+		if (!named || named->loaded != loaded)
+			(void)json_array_append_new(list, policy_json(loaded, false));
+	}
 	return list;
 }
 

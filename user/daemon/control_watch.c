@@ -139,8 +139,12 @@ static int find(struct control_call *call, struct watch **ret_watch)
 	if (*ret_watch)
 		return 0;
 	if (name)
-		return control_fail(call, CONTROL_FAILED, "'%.300s' is not watched", name);
-	return control_fail(call, CONTROL_FAILED, "no watched cgroup has the id %lld",
+		return control_fail(call, CONTROL_FAILED,
+				    "'%.300s' is not watched; `sluicectl status` lists what is",
+				    name);
+	return control_fail(call, CONTROL_FAILED,
+			    "no watched cgroup has the id %lld; `sluicectl status` lists those "
+			    "that are watched",
 			    (long long)id);
 }
 

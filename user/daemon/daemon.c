@@ -157,14 +157,14 @@ static bool is_anothers(const struct daemon *daemon)
  * private daemon leaves nothing, and neither does a start that failed, unless a
  * predecessor's watches depend on it.
  */
-static void leave_kern(struct daemon *daemon, bool started)
+static void leave_kern(struct daemon *daemon, bool started, bool anothers)
 {
 	struct kern_watch_info info;
 	int r;
 
 	if (!daemon->kern)
 		return;
-	if (is_anothers(daemon)) {
+	if (anothers) {
 		kern_leave(daemon->kern);
 		return;
 	}
@@ -178,10 +178,10 @@ static void leave_kern(struct daemon *daemon, bool started)
 			  daemon->instance.pins);
 }
 
-static void leave_instance(struct daemon *daemon, bool started)
+static void leave_instance(struct daemon *daemon, bool started, bool anothers)
 {
 	/* Of an instance that is another process's, nothing goes. */
-	if (is_anothers(daemon)) {
+	if (anothers) {
 		instance_done(&daemon->instance);
 		return;
 	}
@@ -196,6 +196,7 @@ static void leave_instance(struct daemon *daemon, bool started)
 
 static void finish(struct daemon *daemon, bool started)
 {
+	const bool anothers = is_anothers(daemon);
 	struct stream *stream;
 
 	while ((stream = TAILQ_FIRST(&daemon->streams.all))) {
@@ -215,6 +216,7 @@ static void finish(struct daemon *daemon, bool started)
 	forget_signals(daemon);
 	audit_close(daemon);
 	watches_done(&daemon->watches);
+	handover_taking_free(daemon);
 	policies_done(&daemon->policies);
 	interceptors_free(daemon->policies.interceptors);
 	stats_done(&daemon->stats);
@@ -222,9 +224,8 @@ static void finish(struct daemon *daemon, bool started)
 	hold_pool_done(&daemon->pool);
 	if (daemon->base)
 		event_base_free(daemon->base);
-	leave_kern(daemon, started);
-	leave_instance(daemon, started);
-	handover_taking_free(daemon);
+	leave_kern(daemon, started, anothers);
+	leave_instance(daemon, started, anothers);
 }
 
 int daemon_run(const struct options *options, char *error, size_t error_len)
@@ -252,8 +253,10 @@ int daemon_run(const struct options *options, char *error, size_t error_len)
 			 daemon->listener.port, daemon->instance.socket, daemon->streams_max);
 		handover_resume(daemon);
 		notify_ready(options->ready_fd);
-		if (!options->private_daemon && options->ready_fd >= 0)
+		if (!options->private_daemon && options->ready_fd >= 0) {
+			handover_report(daemon, options->ready_fd);
 			(void)close(options->ready_fd);
+		}
 		if (event_base_dispatch(daemon->base) < 0) {
 			(void)snprintf(error, error_len, "the event loop failed");
 			r = -EIO;

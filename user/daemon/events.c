@@ -10,6 +10,17 @@
 #include "kern/kern.h"
 #include "sys/log.h"
 
+/* Which rule it was, of the policy that the kernel went by. */
+static void explain(struct daemon *daemon, struct watch *watch, const struct sluice_event *event)
+{
+	const struct loaded_policy *loaded = policies_find(&daemon->policies, event->origin.policy);
+	char text[ADVICE_LEN];
+
+	if (watch && loaded && event->value == SLUICE_COUNT_REFUSED_DENIED &&
+	    advice_format_denied(loaded->policy, &event->origin.peer, text, sizeof(text)))
+		advice_note(&watch->advice, kern_counter_name(SLUICE_COUNT_REFUSED_DENIED), text);
+}
+
 static void refused(struct daemon *daemon, const struct sluice_event *event)
 {
 	struct watch *watch = watch_find(&daemon->watches, event->origin.cgroup);
@@ -23,6 +34,7 @@ static void refused(struct daemon *daemon, const struct sluice_event *event)
 	settle_format_address(&event->origin.peer, peer, sizeof(peer));
 	settle_format_comm(&event->origin, comm);
 	feed_fence(daemon, watch, event);
+	explain(daemon, watch, event);
 	log_info("refused %s%s%s: pid %" PRIu32 " '%s' of '%s'",
 		 kern_counter_name((enum sluice_counter)event->value), has_peer ? " to " : "",
 		 has_peer ? peer : "", event->origin.pid, comm,

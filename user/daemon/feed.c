@@ -41,6 +41,11 @@ static const char *const type_names[_FEED_TYPE_MAX] = {
 	[FEED_POLICY] = "policy",
 };
 
+const char *feed_type_name(enum feed_type type)
+{
+	return type_names[type];
+}
+
 int feed_type_of(const char *name, enum feed_type *ret_type)
 {
 	for (int type = 0; type < _FEED_TYPE_MAX; type++)

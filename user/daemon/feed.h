@@ -58,6 +58,7 @@ struct feed {
 	char line[AUDIT_RECORD_MAX]; /* of an event that is no record */
 };
 
+const char *feed_type_name(enum feed_type type);
 /* "stream_opened" and so on. -ENOENT. */
 int feed_type_of(const char *name, enum feed_type *ret_type) must_check;
 

@@ -12,6 +12,7 @@
 
 #include "core/exchange.h"
 #include "core/pipeline.h"
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/handover_wire.h"
 #include "daemon/limits.h"
@@ -172,6 +173,7 @@ static void take_hello(struct daemon *daemon, const struct handover_hello *hello
 	const char *notify = getenv("NOTIFY_SOCKET");
 	char line[HANDOVER_LINE_MAX];
 
+	audit_identify(daemon, &welcome.audit_device, &welcome.audit_file);
 	line[0] = '\0';
 	if (hello->abi != SLUICE_ABI_VERSION)
 		(void)snprintf(line, sizeof(line), "its ABI is %u, the running daemon's is %u",

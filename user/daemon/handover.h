@@ -51,6 +51,8 @@ struct handover {
 	uint64_t wait_ns, deadline_ns;	/* for how long, and until when it is waited */
 	uint64_t streams_max;		/* that the successor has room for */
 	struct handover_taking *taking; /* of the successor, until it runs */
+	pid_t taken_from;		/* of the successor; 0: it took nothing over */
+	uint64_t taken, settled;	/* streams that it has, and that it could not have */
 };
 
 void handover_init(struct handover *handover);
@@ -74,6 +76,8 @@ void handover_give_up(struct daemon *daemon, const char *line);
 int handover_ask(struct daemon *daemon, char *error, size_t error_len) must_check;
 /* The daemon's process; 0: this start takes nothing over. */
 pid_t handover_predecessor(const struct daemon *daemon);
+/* Once it was asked: is the trail that is to be kept the one that the daemon keeps? */
+bool handover_keeps_trail(const struct daemon *daemon);
 /* Is the instance still the daemon's? */
 bool handover_is_pending(const struct daemon *daemon);
 /*
@@ -85,6 +89,8 @@ int handover_receive_all(struct daemon *daemon, char *error, size_t error_len) m
 int handover_make_streams(struct daemon *daemon) must_check;
 /* Everything runs: so do the streams. */
 void handover_resume(struct daemon *daemon);
+/* Writes a line to that descriptor about what was taken over, if anything was. */
+void handover_report(const struct daemon *daemon, int fd);
 /* Frees what is left of it. */
 void handover_taking_free(struct daemon *daemon);
 

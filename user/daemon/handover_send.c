@@ -13,28 +13,49 @@
 #include "daemon/daemon.h"
 #include "daemon/handover.h"
 #include "daemon/handover_wire.h"
+#include "daemon/limits.h"
 #include "daemon/partial.h"
 #include "daemon/reason.h"
 #include "daemon/web.h"
+#include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/log.h"
 #include "sys/notify.h"
 
-static int send_bytes(int fd, const uint8_t *bytes, size_t len)
+/* Nothing else runs meanwhile: the time is that of all of it, however slowly it is read. */
+static int keep_time(const struct handover *handover)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	if (now_ns >= handover->deadline_ns)
+		return -ETIMEDOUT;
+	return handover_set_patience(handover->client,
+				     (handover->deadline_ns - now_ns) / CLOCK_NS_PER_MS + 1);
+}
+
+static int send_in_time(const struct handover *handover, enum handover_type type, const void *body,
+			size_t len, const int *fds, size_t fd_count)
+{
+	int r = keep_time(handover);
+
+	return r ? r : handover_send(handover->client, type, body, len, fds, fd_count);
+}
+
+static int send_bytes(const struct handover *handover, const uint8_t *bytes, size_t len)
 {
 	size_t part;
 	int r = 0;
 
 	for (; len && !r; bytes += part, len -= part) {
 		part = MIN(len, (size_t)HANDOVER_BODY_MAX);
-		r = handover_send(fd, HANDOVER_BYTES, bytes, part, NULL, 0);
+		r = send_in_time(handover, HANDOVER_BYTES, bytes, part, NULL, 0);
 	}
 	return r;
 }
 
 static int send_held(void *context, const uint8_t *bytes, size_t len)
 {
-	return send_bytes(*(const int *)context, bytes, len);
+	return send_bytes(context, bytes, len);
 }
 
 /* A policy of a stream that is given and was not counted with one before it. */
@@ -48,14 +69,14 @@ static bool is_first_of(const struct daemon *daemon, const struct stream *stream
 	return other == stream;
 }
 
-static int send_policy(int fd, const struct loaded_policy *policy)
+static int send_policy(const struct handover *handover, const struct loaded_policy *policy)
 {
 	struct handover_policy head = {.len = policy->text_len};
 	int r;
 
 	(void)memcpy(head.digest, policy->digest, sizeof(head.digest));
-	r = handover_send(fd, HANDOVER_POLICY, &head, sizeof(head), NULL, 0);
-	return r ? r : send_bytes(fd, (const uint8_t *)policy->text, policy->text_len);
+	r = send_in_time(handover, HANDOVER_POLICY, &head, sizeof(head), NULL, 0);
+	return r ? r : send_bytes(handover, (const uint8_t *)policy->text, policy->text_len);
 }
 
 static int fill_flow(const struct flow *flow, struct handover_flow *handed)
@@ -110,17 +131,17 @@ static int fill_stream(const struct stream *stream, struct handover_stream *hand
 	return r;
 }
 
-static int send_stream(int fd, const struct stream *stream)
+static int send_stream(struct handover *handover, const struct stream *stream)
 {
 	const int fds[] = {stream->agent.fd, stream->peer.fd};
 	struct handover_stream handed;
 	int r = fill_stream(stream, &handed);
 
 	if (!r)
-		r = handover_send(fd, HANDOVER_STREAM, &handed, sizeof(handed), fds,
-				  ARRAY_SIZE(fds));
+		r = send_in_time(handover, HANDOVER_STREAM, &handed, sizeof(handed), fds,
+				 ARRAY_SIZE(fds));
 	for (int track = 0; !r && track < _SESSION_TRACK_MAX; track++)
-		r = hold_visit(&stream->flows[track].hold, 0, send_held, &fd);
+		r = hold_visit(&stream->flows[track].hold, 0, send_held, handover);
 	return r;
 }
 
@@ -134,8 +155,7 @@ static int send_listeners(const struct daemon *daemon, const struct handover_lis
 		fds[count++] = listener->fds[LISTENER_V4];
 	if (head->v6)
 		fds[count++] = listener->fds[LISTENER_V6];
-	return handover_send(daemon->handover.client, HANDOVER_LISTENERS, head, sizeof(*head), fds,
-			     count);
+	return send_in_time(&daemon->handover, HANDOVER_LISTENERS, head, sizeof(*head), fds, count);
 }
 
 /* From here on those that are parked are those that are given. */
@@ -169,35 +189,37 @@ static int send_runs(const struct daemon *daemon)
 		int fd = watch->owner ? control_idle_fd(watch->owner) : -1;
 
 		if (!r && fd >= 0)
-			r = handover_send(daemon->handover.client, HANDOVER_RUN, &run, sizeof(run),
-					  &fd, 1);
+			r = send_in_time(&daemon->handover, HANDOVER_RUN, &run, sizeof(run), &fd,
+					 1);
 	}
 	return r;
 }
 
-static int send_all(const struct daemon *daemon, const struct handover_listeners *head)
+static int send_all(struct daemon *daemon, const struct handover_listeners *head)
 {
 	const struct stream *stream;
-	int fd = daemon->handover.client;
+	struct handover *handover = &daemon->handover;
 	int r = send_listeners(daemon, head);
 
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	if (!r && stream->parked && is_first_of(daemon, stream))
-		r = send_policy(fd, stream->policy);
+		r = send_policy(handover, stream->policy);
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	if (!r && stream->parked)
-		r = send_stream(fd, stream);
+		r = send_stream(handover, stream);
 	if (!r)
 		r = send_runs(daemon);
-	return r ? r : handover_send(fd, HANDOVER_END, NULL, 0, NULL, 0);
+	return r ? r : send_in_time(handover, HANDOVER_END, NULL, 0, NULL, 0);
 }
 
 /* The successor's answer to all of it. */
-static int await_ready(int fd, char *line, size_t len)
+static int await_ready(const struct handover *handover, char *line, size_t len)
 {
 	struct handover_message *message = malloc(sizeof(*message));
-	int r = message ? handover_expect(fd, HANDOVER_READY, message) : -ENOMEM;
+	int r = message ? keep_time(handover) : -ENOMEM;
 
+	if (!r)
+		r = handover_expect(handover->client, HANDOVER_READY, message);
 	if (r == -EREMOTEIO)
 		(void)snprintf(line, len, "%s", message->line);
 	else if (r)
@@ -264,6 +286,7 @@ void handover_switch(struct daemon *daemon)
 		listener_pause(&daemon->listener);
 	}
 	choose(daemon, &head);
+	handover->deadline_ns = clock_boot_ns() + LIMIT_HANDOVER_MS * CLOCK_NS_PER_MS;
 	if (head.streams > handover->streams_max) {
 		(void)snprintf(line, sizeof(line),
 			       "it has room for %" PRIu64 " streams, and %" PRIu64 " are open",
@@ -277,7 +300,7 @@ void handover_switch(struct daemon *daemon)
 	if (r)
 		(void)snprintf(line, sizeof(line), "%s", strerror(-r));
 	else
-		r = await_ready(handover->client, line, sizeof(line));
+		r = await_ready(handover, line, sizeof(line));
 	if (r)
 		handover_give_up(daemon, line);
 	else

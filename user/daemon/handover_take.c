@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The successor's side of a handover, up to the commit. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/handover.h"
 #include "daemon/handover_taking.h"
@@ -99,6 +101,8 @@ static int ask(struct daemon *daemon, struct handover_taking *taking)
 	if (r)
 		return r;
 	taking->pid = (pid_t)taking->message.welcome.pid;
+	taking->audit_device = taking->message.welcome.audit_device;
+	taking->audit_file = taking->message.welcome.audit_file;
 	adopt_manager(&taking->message.welcome);
 	return taking->pid > 0 ? 0 : -EPROTO;
 }
@@ -134,6 +138,13 @@ int handover_ask(struct daemon *daemon, char *error, size_t error_len)
 pid_t handover_predecessor(const struct daemon *daemon)
 {
 	return daemon->handover.taking ? daemon->handover.taking->pid : 0;
+}
+
+bool handover_keeps_trail(const struct daemon *daemon)
+{
+	const struct handover_taking *taking = daemon->handover.taking;
+
+	return audit_is_named(daemon, taking->audit_device, taking->audit_file);
 }
 
 bool handover_is_pending(const struct daemon *daemon)
@@ -263,6 +274,9 @@ static int receive(struct daemon *daemon, struct handover_taking *taking, int *r
 		r = take_next(daemon, taking, &end, error, error_len);
 	if (!r)
 		r = handover_send(taking->fd, HANDOVER_READY, NULL, 0, NULL, 0);
+	/* As long as the daemon lives: it may have given everything up already. */
+	if (!r)
+		r = handover_set_patience(taking->fd, 0);
 	if (!r)
 		r = handover_expect(taking->fd, HANDOVER_COMMIT, &taking->message);
 	return r;
@@ -283,6 +297,19 @@ int handover_receive_all(struct daemon *daemon, char *error, size_t error_len)
 	fd_close(take_fd(taking->fd));
 	/* What the daemon's log goes to goes on there. */
 	(void)dup2(log, STDERR_FILENO);
+	daemon->handover.taken_from = taking->pid;
+	daemon->handover.taken = taking->count;
+	daemon->handover.settled = taking->message.commit.settled;
 	log_info("takes over from process %d: %zu streams", (int)taking->pid, taking->count);
 	return 0;
+}
+
+void handover_report(const struct daemon *daemon, int fd)
+{
+	const struct handover *handover = &daemon->handover;
+
+	if (handover->taken_from)
+		(void)dprintf(
+			fd, "took over from process %d: %" PRIu64 " streams, %" PRIu64 " settled\n",
+			(int)handover->taken_from, handover->taken, handover->settled);
 }

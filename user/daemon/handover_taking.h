@@ -33,6 +33,7 @@ struct handover_owner {
 struct handover_taking {
 	int fd; /* the daemon's other end; -1: it has committed */
 	pid_t pid;
+	uint64_t audit_device, audit_file; /* as of the daemon's WELCOME */
 	struct handover_given *given;
 	size_t count, room;
 	struct loaded_policy **policies;

@@ -17,7 +17,8 @@
  *                                COMMIT: from here on the instance is the successor's
  *
  * Up to COMMIT the daemon goes on as if nothing had been, where the other side goes away or
- * says REFUSED with a line why.
+ * says REFUSED with a line why, or where everything from LISTENERS to READY takes longer than
+ * LIMIT_HANDOVER_MS. For COMMIT the successor waits as long as the daemon lives.
  *
  * Units: bytes of the flow, nanoseconds of the boot clock.
  */
@@ -75,11 +76,12 @@ struct handover_hello {
 _Static_assert(sizeof(struct handover_hello) == 80, "handover_hello");
 
 struct handover_welcome {
-	uint64_t watchdog_us; /* 0: nobody asks for signs of life */
+	uint64_t watchdog_us;		   /* 0: nobody asks for signs of life */
+	uint64_t audit_device, audit_file; /* of the lock of its audit trail; 0: it keeps none */
 	uint32_t pid;
 	char notify[HANDOVER_PATH_MAX]; /* socket of the service manager, "" without */
 };
-_Static_assert(sizeof(struct handover_welcome) == 120, "handover_welcome");
+_Static_assert(sizeof(struct handover_welcome) == 136, "handover_welcome");
 
 struct handover_prepared {
 	uint64_t streams_max;

@@ -209,8 +209,14 @@ static bool is_known(const struct instance *instance)
 	return false;
 }
 
+static void say_opened(const char *path)
+{
+	log_info("'%s' is no longer mediated", path);
+}
+
 int instance_remove_dead(struct instance *instance, char *error, size_t error_len)
 {
+	const struct kern_opened opened = {instance->cgroup2, say_opened};
 	int r = instance_lock(instance, error, error_len);
 
 	if (r)
@@ -223,7 +229,9 @@ int instance_remove_dead(struct instance *instance, char *error, size_t error_le
 	}
 	/* What still lives in a run dies before its fence goes. */
 	(void)!cgroup_for_each_child(instance->cgroup, remove_run, NULL);
-	r = fs_is_bpffs(INSTANCE_BPFFS) ? kern_remove_pins(instance->pins, error, error_len) : 0;
+	r = fs_is_bpffs(INSTANCE_BPFFS)
+		    ? kern_remove_pins(instance->pins, &opened, error, error_len)
+		    : 0;
 	if (r && r != -ENOENT)
 		return r;
 	(void)unlink(instance->socket);

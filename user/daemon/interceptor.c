@@ -3,6 +3,8 @@
 #include "daemon/interceptor.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +75,11 @@ void asker_get(const struct asker *asker, struct asker_state *ret_state)
 	}
 	TAILQ_FOREACH(question, &asker->out, entry)
 	look_at(question, ret_state);
+}
+
+const char *asker_url(const struct asker *asker)
+{
+	return asker->interceptor->config->url;
 }
 
 void question_free(struct question *question)
@@ -172,6 +179,30 @@ static void settle_note(struct question *question, enum session_result failure)
 	question_free(question);
 }
 
+void question_explain(struct question *question, const char *format, ...)
+{
+	struct asker *asker = question->asker;
+	va_list arguments;
+
+	if (asker->error[0])
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(asker->error, sizeof(asker->error), format, arguments);
+	va_end(arguments);
+}
+
+/* What was answered is read. */
+static void read_verdict(struct question *question, struct interceptor_answer *answer)
+{
+	enum verdict_fault fault = verdict_parse(question->answer, question->answer_len,
+						 /* by_host: */ false, &answer->verdict);
+
+	if (fault == VERDICT_OK)
+		return;
+	question_explain(question, "no verdict: %s", verdict_fault_name(fault));
+	answer->failure = SESSION_VERDICT_INVALID;
+}
+
 void question_settle(struct question *question, enum session_result failure)
 {
 	struct interceptor_answer answer = {.failure = failure};
@@ -182,10 +213,8 @@ void question_settle(struct question *question, enum session_result failure)
 		settle_note(question, failure);
 		return;
 	}
-	if (failure == SESSION_OK &&
-	    verdict_parse(question->answer, question->answer_len,
-			  /* by_host: */ false, &answer.verdict) != VERDICT_OK)
-		answer.failure = SESSION_VERDICT_INVALID;
+	if (failure == SESSION_OK)
+		read_verdict(question, &answer);
 	count(&question->asker->interceptor->stats, &answer);
 	histogram_observe(&question->asker->interceptor->stats.latency,
 			  clock_boot_ns() - question->out_ns);

@@ -56,12 +56,16 @@ typedef void (*interceptor_answered)(void *context, const struct interceptor_ans
 
 TAILQ_HEAD(question_list, question);
 
+/* Of what says why a question has no verdict, with its end. */
+#define INTERCEPTOR_ERROR_LEN 96u
+
 /* Who asks: a flow, of one interceptor. Zero-initialised, and then asker_init(). */
 struct asker {
 	TAILQ_ENTRY(asker) turn;
 	struct interceptor *interceptor;
 	struct question_list waiting, out;
-	bool in_turn; /* some wait */
+	bool in_turn;			   /* some wait */
+	char error[INTERCEPTOR_ERROR_LEN]; /* of the first without a verdict; "": there is none */
 };
 
 /* Counts since the policy was loaded; of a task's name, since the start. */
@@ -108,6 +112,8 @@ void asker_init(struct asker *asker, struct interceptor *interceptor);
 /* Cancels what it asked. */
 void asker_done(struct asker *asker);
 void asker_get(const struct asker *asker, struct asker_state *ret_state);
+/* Where it asks, as the policy says it. */
+const char *asker_url(const struct asker *asker);
 
 /*
  * The context is written at once, and what it borrows is free again. -EINVAL, -E2BIG: no

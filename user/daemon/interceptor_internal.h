@@ -103,6 +103,9 @@ void idle_sweep(struct interceptors *interceptors);
 /* Looks soon, from the loop, for what waits, and for what failed. */
 void transfer_wake(struct interceptors *interceptors);
 
+/* Why the question has no verdict: its asker keeps the first. */
+void question_explain(struct question *question, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Tells who asked, and frees it. With SESSION_OK its answer is read. */
 void question_settle(struct question *question, enum session_result failure);
 

@@ -189,6 +189,26 @@ static enum session_result result_of(const struct question *question, CURLcode c
 	return SESSION_OK;
 }
 
+/* For the operator; the text of no message is in it. */
+static void explain(struct question *question, CURLcode code)
+{
+	long status = 0, error = 0;
+
+	(void)curl_easy_getinfo(question->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(question->easy, CURLINFO_OS_ERRNO, &error);
+	if (code == CURLE_OK)
+		question_explain(question, "status %ld", status);
+	else if (code == CURLE_OPERATION_TIMEDOUT)
+		question_explain(question, "no verdict in %u ms",
+				 question->asker->interceptor->config->timeout_ms);
+	else if (code == CURLE_WRITE_ERROR)
+		question_explain(question, "more than %u bytes of an answer", VERDICT_SIZE_MAX);
+	else if (code == CURLE_COULDNT_CONNECT && error)
+		question_explain(question, "%s", strerror((int)error));
+	else
+		question_explain(question, "%s", curl_easy_strerror(code));
+}
+
 static struct question *find_failed(const struct interceptors *interceptors)
 {
 	struct interceptor *interceptor;
@@ -205,6 +225,7 @@ static struct question *find_failed(const struct interceptors *interceptors)
 static void take_answers(struct interceptors *interceptors)
 {
 	struct question *question;
+	enum session_result result;
 	CURLMsg *message;
 	int left;
 
@@ -212,10 +233,15 @@ static void take_answers(struct interceptors *interceptors)
 		if (message->msg != CURLMSG_DONE ||
 		    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &question))
 			continue;
-		question_settle(question, result_of(question, message->data.result));
+		result = result_of(question, message->data.result);
+		if (result != SESSION_OK)
+			explain(question, message->data.result);
+		question_settle(question, result);
 	}
-	while ((question = find_failed(interceptors)))
+	while ((question = find_failed(interceptors))) {
+		question_explain(question, "it could not be asked");
 		question_settle(question, SESSION_INTERCEPTOR_FAILED);
+	}
 	interceptors_step(interceptors);
 	stream_reap(interceptors->daemon);
 }

@@ -7,8 +7,6 @@
 
 struct daemon;
 
-/* Streams, sessions, bytes, runes, and how long they took. */
-void metrics_write_traffic(struct metrics_text *text, const struct daemon *daemon);
 /* Why streams ended, what watchers found, what interceptors said. */
 void metrics_write_verdicts(struct metrics_text *text, const struct daemon *daemon);
 /* Build, policies, watches. */

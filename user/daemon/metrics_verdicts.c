@@ -126,6 +126,14 @@ static void one_warning(void *context, const char *task, const struct intercepto
 	metrics_text_count(context, METRICS_LABELS({"task", task}), stats->warnings);
 }
 
+static void one_note(void *context, const char *task, const struct interceptor_stats *stats)
+{
+	metrics_text_count(context, METRICS_LABELS({"task", task}, {"result", "told"}),
+			   stats->told);
+	metrics_text_count(context, METRICS_LABELS({"task", task}, {"result", "untold"}),
+			   stats->untold);
+}
+
 static void one_wait(void *context, const char *task, const struct interceptor_stats *stats)
 {
 	metrics_text_count(context, METRICS_LABELS({"task", task}), stats->waited);
@@ -167,6 +175,9 @@ static const struct {
 	 one_cancelled},
 	{{"sluice_interceptor_warnings", NULL, METRICS_COUNTER, "Warnings of verdicts that allow"},
 	 one_warning},
+	{{"sluice_interceptor_notes", NULL, METRICS_COUNTER,
+	  "What interceptors were told and nobody waited for, by whether they answered"},
+	 one_note},
 	{{"sluice_interceptor_waits", NULL, METRICS_COUNTER,
 	  "Questions that had to wait before they went out"},
 	 one_wait},

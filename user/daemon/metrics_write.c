@@ -115,7 +115,7 @@ static void write_sessions(struct metrics_text *text, const struct daemon *daemo
 				   daemon->stats.sessions[end]);
 }
 
-void metrics_write_traffic(struct metrics_text *text, const struct daemon *daemon)
+static void write_traffic(struct metrics_text *text, const struct daemon *daemon)
 {
 	static const struct metrics_family memory = {
 		"sluice_hold_memory_bytes", "bytes", METRICS_GAUGE,
@@ -138,7 +138,7 @@ int metrics_write(struct daemon *daemon, struct evbuffer *out, bool openmetrics)
 
 	events_consume(daemon);
 	metrics_write_setup(&text, daemon);
-	metrics_write_traffic(&text, daemon);
+	write_traffic(&text, daemon);
 	metrics_write_verdicts(&text, daemon);
 	metrics_write_kernel(&text, daemon);
 	metrics_write_process(&text, daemon);

@@ -26,6 +26,15 @@ struct loaded_policy *loaded_policy_ref(struct loaded_policy *loaded)
 	return loaded;
 }
 
+const struct interceptor *loaded_policy_interceptor(const struct loaded_policy *loaded,
+						    const char *task)
+{
+	for (size_t i = 0; i < loaded->policy->task_count; i++)
+		if (!strcmp(loaded->policy->tasks[i].name, task))
+			return loaded->askable[i];
+	return NULL;
+}
+
 void loaded_policy_unref(struct loaded_policy *loaded)
 {
 	if (!loaded || --loaded->references)
@@ -413,11 +422,15 @@ void policies_forget_name(struct policies *policies, struct named_policy *named)
 	free(named);
 }
 
-void policies_set_name(struct named_policy *named, struct loaded_policy *loaded)
+void policies_set_name(struct named_policy *named, struct loaded_policy *loaded,
+		       const struct unix_peer *by)
 {
 	struct loaded_policy *before = named->loaded;
 
 	named->loaded = loaded_policy_ref(loaded);
+	named->by_call = by != NULL;
+	if (by)
+		named->by = *by;
 	loaded_policy_unref(before);
 }
 

@@ -27,6 +27,7 @@
 #include "core/session.h"
 #include "core/sha256.h"
 #include "sluice/abi.h"
+#include "sys/unix_socket.h"
 
 struct interceptor;
 struct interceptors;
@@ -64,7 +65,9 @@ LIST_HEAD(loaded_policies, loaded_policy);
 struct named_policy {
 	TAILQ_ENTRY(named_policy) entry;
 	struct loaded_policy *loaded;
-	const char *file; /* of the command line; NULL: loaded by a call alone */
+	const char *file;    /* of the command line; NULL: loaded by a call alone */
+	bool by_call;	     /* what it stands for now a call loaded, and not the file */
+	struct unix_peer by; /* who called */
 };
 TAILQ_HEAD(named_policies, named_policy);
 
@@ -91,6 +94,9 @@ void policies_done(struct policies *policies);
  */
 int policies_load(struct policies *policies, const char *name, const char *text, size_t len,
 		  struct loaded_policy **ret_loaded, char *error, size_t error_len) must_check;
+/* Of a task's name; NULL: no such task, or it is none. */
+const struct interceptor *loaded_policy_interceptor(const struct loaded_policy *loaded,
+						    const char *task);
 struct loaded_policy *loaded_policy_ref(struct loaded_policy *loaded);
 /* Accepts NULL. */
 void loaded_policy_unref(struct loaded_policy *loaded);
@@ -120,8 +126,12 @@ struct loaded_policy *policies_find(const struct policies *policies, uint32_t nu
 int policies_add_name(struct policies *policies, struct loaded_policy *loaded,
 		      const char *file) must_check;
 void policies_forget_name(struct policies *policies, struct named_policy *named);
-/* The name stands for that policy, of the same name, from now on. Takes a reference. */
-void policies_set_name(struct named_policy *named, struct loaded_policy *loaded);
+/*
+ * The name stands for that policy, of the same name, from now on. by: who called for it, NULL: it
+ * is of the file. Takes a reference.
+ */
+void policies_set_name(struct named_policy *named, struct loaded_policy *loaded,
+		       const struct unix_peer *by);
 /* NULL: not known. */
 struct named_policy *policies_named(const struct policies *policies, const char *name);
 /* The first of the command line; NULL: there is none. */

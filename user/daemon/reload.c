@@ -231,7 +231,7 @@ static int commit(struct daemon *daemon, const struct change *changes, size_t co
 
 		(void)json_array_append_new(same ? unchanged : reloaded,
 					    json_string(change->loaded->policy->name));
-		policies_set_name(change->named, change->loaded);
+		policies_set_name(change->named, change->loaded, /* by: */ NULL);
 		if (!same)
 			tell(daemon, change);
 	}
@@ -296,7 +296,8 @@ static int add_name(struct policies *policies, struct loaded_policy *loaded, cha
 }
 
 /* A new name first: without room for it nothing changes. */
-static int name_text(struct daemon *daemon, struct change *change, char *error, size_t error_len)
+static int name_text(struct daemon *daemon, struct change *change, const struct unix_peer *by,
+		     char *error, size_t error_len)
 {
 	const char *name = change->loaded->policy->name;
 	bool known = policies_named(&daemon->policies, name) != NULL;
@@ -307,14 +308,14 @@ static int name_text(struct daemon *daemon, struct change *change, char *error, 
 	change->named = policies_named(&daemon->policies, name);
 	r = apply(daemon, change, 1, error, error_len);
 	if (!r)
-		policies_set_name(change->named, change->loaded);
+		policies_set_name(change->named, change->loaded, by);
 	else if (!known)
 		policies_forget_name(&daemon->policies, change->named);
 	return r;
 }
 
 int reload_text(struct daemon *daemon, const char *text, size_t len, const char *name,
-		json_t **ret_report, char *error, size_t error_len)
+		const struct unix_peer *by, json_t **ret_report, char *error, size_t error_len)
 {
 	struct loaded_policy *loaded cleanup(loaded_policy_unrefp) = NULL;
 	struct change change = {0};
@@ -330,7 +331,7 @@ int reload_text(struct daemon *daemon, const char *text, size_t len, const char 
 	}
 	replaced = policies_named(&daemon->policies, loaded->policy->name) != NULL;
 	change.loaded = loaded;
-	r = name_text(daemon, &change, error, error_len);
+	r = name_text(daemon, &change, by, error, error_len);
 	if (r)
 		return r;
 	tell(daemon, &change);

@@ -19,6 +19,7 @@
 #include "base/macros.h"
 
 struct daemon;
+struct unix_peer;
 
 /*
  * The files of the command line, at start. -EEXIST: two have one name; else as of reading
@@ -33,11 +34,12 @@ int reload_files(struct daemon *daemon, json_t **ret_report, char *error,
 		 size_t error_len) must_check;
 /*
  * One text, in the place of what had its name, or under a new name. name: the one it has to
- * have, or NULL. *ret_report: {"name", "digest", "replaced", "watches"}, and "number" where
+ * have, or NULL; by: who called. *ret_report: {"name", "digest", "replaced", "watches"}, and "number" where
  * a watch is under it. Until the next reload, for the name of a file. Errors as above.
  */
 int reload_text(struct daemon *daemon, const char *text, size_t len, const char *name,
-		json_t **ret_report, char *error, size_t error_len) must_check;
+		const struct unix_peer *by, json_t **ret_report, char *error,
+		size_t error_len) must_check;
 /* SIGHUP: reload_files(), told to the service manager, the log and the trail. */
 void reload_on_hangup(evutil_socket_t signal, short what, void *context);
 

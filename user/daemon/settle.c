@@ -72,13 +72,22 @@ void settle_tick(struct daemon *daemon, uint64_t now_ns)
 	log->suppressed = 0;
 }
 
+/* What would help, or what failed. False: there is nothing to say of it. */
+static bool explain(const struct stream *stream, char *text, size_t len)
+{
+	if (!stream->failure)
+		return advice_format(stream->reason, &stream->origin.peer, text, len);
+	(void)snprintf(text, len, "%s", stream->failure);
+	return true;
+}
+
 static void say_flow(const struct stream *stream, const struct flow *flow, const char *origin)
 {
 	const struct pipeline_denial *denial =
 		flow->pipeline ? pipeline_denial(flow->pipeline) : NULL;
 	uint64_t framed = flow->pipeline ? pipeline_framed(flow->pipeline) : flow->received;
 	char rule[128] = "", advice[ADVICE_LEN] = "";
-	bool advised = advice_format(stream->reason, &stream->origin.peer, advice, sizeof(advice));
+	bool advised = explain(stream, advice, sizeof(advice));
 
 	if (denial)
 		(void)snprintf(rule, sizeof(rule),
@@ -162,8 +171,7 @@ static bool is_broken_off(enum stream_end end, enum session_result error)
 	case SESSION_VERDICT_INVALID:
 		return false;
 	default:
-		return end == STREAM_FAILED ||
-		       (end == STREAM_DENIED && error == SESSION_OPERATOR);
+		return end == STREAM_FAILED || (end == STREAM_DENIED && error == SESSION_OPERATOR);
 	}
 }
 
@@ -171,6 +179,7 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 		   enum session_result error, const struct flow *flow)
 {
 	struct daemon *daemon = stream->daemon;
+	char advice[ADVICE_LEN];
 
 	assert(stream->end == STREAM_UNSETTLED && end != STREAM_UNSETTLED);
 	stream->end = end;
@@ -191,7 +200,8 @@ void settle_stream(struct stream *stream, enum stream_end end, const char *reaso
 	count_end(&daemon->stats, end, reason);
 	if (stream->watch) {
 		count_stream(&stream->watch->stats, stream);
-		advice_note(&stream->watch->advice, reason, &stream->origin.peer);
+		if (explain(stream, advice, sizeof(advice)))
+			advice_note(&stream->watch->advice, reason, advice);
 		stream->watch->open--;
 	}
 	audit_stream_settled(stream);

@@ -22,6 +22,7 @@
 #include "sys/log.h"
 #include "sys/netns.h"
 #include "sys/privileges.h"
+#include "sys/unix_socket.h"
 
 static int failed(int r, char *error, size_t error_len, const char *what)
 {
@@ -214,15 +215,38 @@ static int own(struct daemon *daemon, char *error, size_t error_len)
 
 	if (r)
 		return failed(r, error, error_len, "lock");
-	r = audit_open(daemon, error, error_len);
-	if (!r && audit_follow(daemon))
-		r = failed(-ENOMEM, error, error_len, "audit trail");
+	if (!daemon->audit) {
+		r = audit_open(daemon, error, error_len);
+		if (!r && audit_follow(daemon))
+			r = failed(-ENOMEM, error, error_len, "audit trail");
+	}
 	if (!r)
 		r = kern_take(daemon->kern, &options, error, error_len);
 	if (r)
 		return r;
 	daemon->policies.kern = daemon->kern;
 	return prove(daemon, error, error_len);
+}
+
+/* What is open for business later can be that, as far as the running one is not in its way. */
+static int check_business(struct daemon *daemon, char *error, size_t error_len)
+{
+	const char *path = daemon->instance.socket;
+	int r = unix_socket_check(path, handover_predecessor(daemon));
+
+	if (r)
+		(void)snprintf(error, error_len, "control socket '%s': %s", path, strerror(-r));
+	if (!r)
+		r = web_check(daemon, error, error_len);
+	return r;
+}
+
+/* The trail of the running one is left to it; any other is this process's already. */
+static int open_other_trail(struct daemon *daemon, char *error, size_t error_len)
+{
+	int r = audit_open(daemon, error, error_len);
+
+	return r == -EBUSY && handover_keeps_trail(daemon) ? 0 : r;
 }
 
 /* Where one runs: what can fail is tried before it is asked to give up. */
@@ -234,9 +258,13 @@ static int succeed(struct daemon *daemon, char *error, size_t error_len)
 	if (r)
 		return r;
 	set_limits(daemon);
-	r = instance_enter(&daemon->instance, error, error_len);
+	r = open_other_trail(daemon, error, error_len);
+	if (!r)
+		r = instance_enter(&daemon->instance, error, error_len);
 	if (!r)
 		r = open_loop(daemon, error, error_len);
+	if (!r)
+		r = check_business(daemon, error, error_len);
 	options = kern_options_of(daemon);
 	if (!r)
 		r = kern_prepare(&options, &daemon->kern, error, error_len);

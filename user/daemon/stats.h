@@ -26,7 +26,7 @@ struct stats_names {
 
 struct stats {
 	uint64_t streams, complete, denied, failed;
-	uint64_t sessions[_SESSION_END_MAX]; /* by how they ended */
+	uint64_t sessions[_SESSION_END_MAX];	 /* by how they ended */
 	uint64_t bytes_received, bytes_released; /* of a watch alone, as runes */
 	uint64_t runes_received, runes_released;
 	struct stats_names reasons;

@@ -180,6 +180,7 @@ static void free_stream(struct stream *stream)
 		flow_done(&stream->flows[track]);
 	exchanges_free(stream->exchanges);
 	loaded_policy_unref(stream->policy);
+	free(stream->failure);
 	free(stream);
 }
 

@@ -79,6 +79,7 @@ struct stream {
 	const struct handover_stream *handed; /* while it is taken over */
 	bool over_quota;    /* recorded beyond its cgroup's share of the audit trail */
 	const char *reason; /* once settled; lives as long as the policy or the program */
+	char *failure;	    /* which interceptor gave no verdict, and why; or NULL */
 };
 
 TAILQ_HEAD(stream_list, stream);

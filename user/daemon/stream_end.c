@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How streams end: the part of stream.h that settles them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/exchange.h"
 #include "core/pipeline.h"
+#include "daemon/advice.h"
+#include "daemon/asking.h"
 #include "daemon/daemon.h"
 #include "daemon/findings.h"
 #include "daemon/limits.h"
@@ -44,6 +47,20 @@ static const char *denied_reason(const struct stream *stream, const struct flow 
 		return stream->policy->denied[i];
 	}
 	return fault_name(fault);
+}
+
+/* The interceptor that gave no verdict, NULL where that is not what ended it; why is kept. */
+static const char *failed_task(struct stream *stream, const struct flow *flow)
+{
+	const struct pipeline_denial *failure =
+		flow && flow->pipeline ? pipeline_failure(flow->pipeline) : NULL;
+	char text[ADVICE_LEN];
+
+	if (!failure)
+		return NULL;
+	if (asking_explain(flow->asking, failure->task, text, sizeof(text)))
+		stream->failure = strdup(text);
+	return failure->task;
 }
 
 /* Nothing more is judged, and everything goes on. */
@@ -99,6 +116,7 @@ void stream_fault(struct stream *stream, struct flow *flow, enum fault fault)
 		reason = denied_reason(stream, flow, fault, &task);
 		settle_stream(stream, STREAM_DENIED, reason, SESSION_FRAMING_FAULT, flow);
 	} else {
+		task = failed_task(stream, flow);
 		settle_stream(stream, STREAM_FAILED, reason_of_fault(fault), error_of(fault), flow);
 	}
 	refusing_begin(stream, refused_reason(flow, fault), task);

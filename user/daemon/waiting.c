@@ -115,12 +115,12 @@ static int explain_task(const struct waiting *waiting, char *text)
 	case WAITING_TEXT:
 		if (waiting->fills_no_span)
 			return snprintf(text, WAITING_TEXT_LEN,
-					"waits for more text: the last %" PRIu64 " runes do not "
-					"fill a span of interceptor '%.64s'",
+					"waits for more text: %" PRIu64 " runes wait, and the "
+					"last fill no span of interceptor '%.64s'",
 					waiting->runes, waiting->task);
 		return snprintf(text, WAITING_TEXT_LEN,
-				"waits for more text: the last %" PRIu64 " runes could begin what "
-				"task '%.64s' refuses",
+				"waits for more text: %" PRIu64 " runes wait, the end of which "
+				"could begin what task '%.64s' refuses",
 				waiting->runes, waiting->task);
 	case WAITING_VALUE:
 		return snprintf(text, WAITING_TEXT_LEN,

@@ -124,6 +124,17 @@ static int attach_failed(int r, const char *path, char *error, size_t error_len)
 	return r;
 }
 
+/* The watch of that cgroup, or of one above or below it. */
+static struct watch *find_beside(const struct watches *watches, const char *path)
+{
+	struct watch *watch;
+
+	LIST_FOREACH(watch, &watches->list, entry)
+	if (cgroup_is_within(path, watch->path) || cgroup_is_within(watch->path, path))
+		return watch;
+	return NULL;
+}
+
 /* The part of watch_add() with the policy published. */
 static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
 		  const struct watch_choice *choice, bool destroy, struct watch **ret_watch,
@@ -135,6 +146,14 @@ static int attach(struct daemon *daemon, const char *path, enum watch_kind kind,
 	size_t held = 0;
 	int r = kern_watch(daemon->kern, path, loaded->number, policies_dns(loaded->policy), &id);
 
+	watch = r == -EEXIST ? find_beside(&daemon->watches, path) : NULL;
+	if (watch) {
+		(void)snprintf(error, error_len,
+			       "cannot watch '%s': '%s' is watched already, under policy '%s'",
+			       path, watch->path,
+			       watch->policy ? watch->policy->policy->name : "-");
+		return r;
+	}
 	if (r)
 		return attach_failed(r, path, error, error_len);
 	r = new_watch(&daemon->watches, id, path, kind, loaded, loaded->number, &watch);

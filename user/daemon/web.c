@@ -272,10 +272,13 @@ static int failed(const struct daemon *daemon, int r, char *error, size_t error_
 	return r;
 }
 
-/* Nobody asked for the default: what the daemon guards does not wait for its port. */
+/*
+ * Nobody asked for the default: what the daemon guards does not wait for its port. Nor for any,
+ * where it guards that already, or the one that does has the port until it gives everything up.
+ */
 static bool may_go_without(const struct daemon *daemon, int r)
 {
-	return r == -EADDRINUSE && !daemon->options->web_told;
+	return r == -EADDRINUSE && (!daemon->options->web_told || daemon->options->takeover);
 }
 
 int web_check(const struct daemon *daemon, char *error, size_t error_len)
@@ -337,6 +340,7 @@ static int start(struct web *web)
 
 int web_start(struct daemon *daemon, char *error, size_t error_len)
 {
+	char text[SETTLE_ADDRESS_LEN];
 	int r;
 
 	if (!daemon->options->web.port)
@@ -350,9 +354,10 @@ int web_start(struct daemon *daemon, char *error, size_t error_len)
 	}
 	if (may_go_without(daemon, r)) {
 		web_done(daemon);
+		settle_format_address(&daemon->options->web, text, sizeof(text));
 		log_warning("%s is in use: metrics and the status page are not served; choose "
 			    "--metrics ADDRESS:PORT, or --no-metrics",
-			    OPTIONS_WEB);
+			    text);
 		return 0;
 	}
 	return r ? failed(daemon, r, error, error_len) : 0;

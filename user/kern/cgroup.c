@@ -2,8 +2,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 #include <linux/magic.h>
 
 #include "kern/internal.h"
@@ -47,7 +49,7 @@ int kern_cgroup_open(const char *path, int *ret_fd, uint64_t *ret_id)
 	return 0;
 }
 
-int kern_cgroup_open_id(const struct kern *kern, uint64_t id, int *ret_fd)
+int kern_cgroup_open_id(int mount_fd, uint64_t id, int *ret_fd)
 {
 	struct id_handle handle = {
 		.head = {.handle_bytes = sizeof(handle.id), .handle_type = HANDLE_KERNFS},
@@ -55,11 +57,35 @@ int kern_cgroup_open_id(const struct kern *kern, uint64_t id, int *ret_fd)
 	int fd;
 
 	memcpy(handle.head.f_handle, &id, sizeof(id));
-	fd = open_by_handle_at(kern->mount_fd, &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open_by_handle_at(mount_fd, &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	*ret_fd = fd;
 	return 0;
+}
+
+int kern_cgroup_path(int mount_fd, uint64_t id, char *path, size_t len)
+{
+	static const char deleted[] = " (deleted)";
+	int fd cleanup(fd_closep) = -1;
+	char link[64];
+	ssize_t got;
+	int r;
+
+	path[0] = '\0';
+	r = kern_cgroup_open_id(mount_fd, id, &fd);
+	if (r)
+		return r;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	got = readlink(link, path, len - 1);
+	r = got < 0 ? -errno : 0;
+	path[r ? 0 : got] = '\0';
+	if ((size_t)MAX(got, 0) >= sizeof(deleted) &&
+	    strcmp(path + got - (sizeof(deleted) - 1), deleted) == 0) {
+		path[0] = '\0';
+		r = -ESTALE;
+	}
+	return r;
 }
 
 /* -EEXIST, -EBUSY: what a program of that id would mean for a watch; 0: nothing. */

@@ -154,7 +154,7 @@ int kern_hooks_adopt(struct kern *kern, const struct kern_hooks *hooks, const ch
 			return fd;
 		/* The predecessor did not have this one. */
 		if (cgroup_fd < 0)
-			r = kern_cgroup_open_id(kern, id, &cgroup_fd);
+			r = kern_cgroup_open_id(kern->mount_fd, id, &cgroup_fd);
 		if (r == 0)
 			r = hook_attach(kern, hook, cgroup_fd, path);
 	}

@@ -138,7 +138,9 @@ int kern_hooks_detach(const char *path);
 /* -ENOENT, -ENOTDIR: no directory of cgroup v2. */
 int kern_cgroup_open(const char *path, int *ret_fd, uint64_t *ret_id) must_check;
 /* -ESTALE: the cgroup is gone. */
-int kern_cgroup_open_id(const struct kern *kern, uint64_t id, int *ret_fd) must_check;
+int kern_cgroup_open_id(int mount_fd, uint64_t id, int *ret_fd) must_check;
+/* The path of it. -ESTALE: it is gone; path is empty after an error. */
+int kern_cgroup_path(int mount_fd, uint64_t id, char *path, size_t len) must_check;
 /* -EEXIST: it, or one above or below, is watched. -EBUSY: a gate is there. */
 int kern_cgroup_check_free(int cgroup_fd) must_check;
 

@@ -65,8 +65,17 @@ void kern_close(struct kern *kern);
 void kern_leave(struct kern *kern);
 /* Unwatches all, destroys every gated socket, unpins, the gate last; then as kern_close. */
 int kern_remove(struct kern *kern);
-/* The same for pins whose daemon is dead, whatever their ABI. -EBUSY: it is alive. */
-int kern_remove_pins(const char *pin_dir, char *error, size_t error_len);
+/* Who is told of each cgroup that was watched, and is there still. */
+struct kern_opened {
+	const char *mount; /* of cgroup2 */
+	void (*tell)(const char *path);
+};
+/*
+ * As kern_remove(), for pins whose daemon is dead, whatever their ABI. opened may be NULL.
+ * -EBUSY: the daemon is alive.
+ */
+int kern_remove_pins(const char *pin_dir, const struct kern_opened *opened, char *error,
+		     size_t error_len);
 
 /*
  * Sockets of the daemon: all take a descriptor of an AF_INET or AF_INET6 TCP socket
@@ -199,8 +208,6 @@ size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_
 
 /* Routes of the calling thread's network namespace: does any but loopback exist? */
 int kern_route_set(struct kern *kern, int family, bool exists);
-/* Cookie of the calling thread's network namespace. */
-int kern_netns_cookie(uint64_t *ret_cookie) must_check;
 
 /* Both rings in one descriptor to poll; consume calls each for what is there, and counts. */
 int kern_events_fd(const struct kern *kern);

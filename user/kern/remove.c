@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +8,19 @@
 #include "kern/internal.h"
 #include "sys/fd.h"
 
+/* context: a struct kern_opened, or NULL. */
 static int detach_watch(void *context, const char *path, uint64_t id)
 {
-	(void)context;
-	(void)id;
-	return kern_hooks_detach(path);
+	const struct kern_opened *opened = context;
+	int r = kern_hooks_detach(path), mount cleanup(fd_closep) = -1;
+	char cgroup[PATH_MAX];
+
+	if (r || !opened)
+		return r;
+	mount = open(opened->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mount >= 0 && !kern_cgroup_path(mount, id, cgroup, sizeof(cgroup)))
+		opened->tell(cgroup);
+	return 0;
 }
 
 /* Twice, since a socket may finish its handshake meanwhile. */
@@ -38,12 +47,12 @@ static int detach_gate(void *context, const char *path, uint64_t id)
 }
 
 static int in_dir(const char *pin_dir, const char *name,
-		  int (*each)(void *context, const char *path, uint64_t id))
+		  int (*each)(void *context, const char *path, uint64_t id), void *context)
 {
 	char path[PATH_MAX];
 	int r = kern_pins_path(path, pin_dir, name);
 
-	return r < 0 ? r : kern_pins_each_id(path, each, NULL);
+	return r < 0 ? r : kern_pins_each_id(path, each, context);
 }
 
 static int remove_dir(const char *pin_dir, const char *name)
@@ -56,18 +65,18 @@ static int remove_dir(const char *pin_dir, const char *name)
 	return r;
 }
 
-int kern_remove_all(const char *pin_dir)
+static int remove_all(const char *pin_dir, const struct kern_opened *opened)
 {
 	int r;
 
-	r = in_dir(pin_dir, kern_watch_hooks.dir, detach_watch);
+	r = in_dir(pin_dir, kern_watch_hooks.dir, detach_watch, (void *)opened);
 	if (r == 0)
-		r = in_dir(pin_dir, kern_gate_hooks.dir, destroy_gated);
+		r = in_dir(pin_dir, kern_gate_hooks.dir, destroy_gated, NULL);
 	if (r == 0)
 		r = kern_pins_remove_maps(pin_dir);
 	/* The gate last: without it, what a gated socket holds would leave at its next push. */
 	if (r == 0)
-		r = in_dir(pin_dir, kern_gate_hooks.dir, detach_gate);
+		r = in_dir(pin_dir, kern_gate_hooks.dir, detach_gate, NULL);
 	if (r == 0)
 		r = remove_dir(pin_dir, kern_watch_hooks.dir);
 	if (r == 0)
@@ -75,6 +84,11 @@ int kern_remove_all(const char *pin_dir)
 	if (r == 0 && rmdir(pin_dir) < 0 && errno != ENOENT)
 		r = -errno;
 	return r;
+}
+
+int kern_remove_all(const char *pin_dir)
+{
+	return remove_all(pin_dir, NULL);
 }
 
 int kern_remove(struct kern *kern)
@@ -85,7 +99,8 @@ int kern_remove(struct kern *kern)
 	return r;
 }
 
-int kern_remove_pins(const char *pin_dir, char *error, size_t error_len)
+int kern_remove_pins(const char *pin_dir, const struct kern_opened *opened, char *error,
+		     size_t error_len)
 {
 	const struct kern_error line = {error, error_len, NULL};
 	struct kern_owner owner;
@@ -109,7 +124,7 @@ int kern_remove_pins(const char *pin_dir, char *error, size_t error_len)
 	if (r < 0 && r != -ENOENT)
 		return kern_fail(&line, r, "cannot read the pins in '%s': %s", pin_dir,
 				 strerror(-r));
-	r = kern_remove_all(pin_dir);
+	r = remove_all(pin_dir, opened);
 	if (r == -EBUSY)
 		return kern_fail(
 			&line, r,

@@ -9,7 +9,8 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-int kern_netns_cookie(uint64_t *ret_cookie)
+/* Of the calling thread's network namespace. */
+static int netns_cookie(uint64_t *ret_cookie)
 {
 	int fd cleanup(fd_closep) = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	uint64_t cookie;
@@ -30,7 +31,7 @@ int kern_route_set(struct kern *kern, int family, bool exists)
 	const __u32 one = 1;
 	int r;
 
-	r = kern_netns_cookie((uint64_t *)&key.netns);
+	r = netns_cookie((uint64_t *)&key.netns);
 	if (r < 0)
 		return r;
 	if (exists)

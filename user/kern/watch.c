@@ -145,31 +145,6 @@ int kern_watches_adopt(struct kern *kern)
 	return r < 0 ? r : kern_pins_each_id(path, adopt_one, kern);
 }
 
-/* The path of a cgroup. -ESTALE: it is gone; path is empty after an error. */
-static int path_of(const struct kern *kern, uint64_t id, char *path, size_t len)
-{
-	static const char deleted[] = " (deleted)";
-	int fd cleanup(fd_closep) = -1;
-	char link[64];
-	ssize_t got;
-	int r;
-
-	path[0] = '\0';
-	r = kern_cgroup_open_id(kern, id, &fd);
-	if (r)
-		return r;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	got = readlink(link, path, len - 1);
-	r = got < 0 ? -errno : 0;
-	path[r ? 0 : got] = '\0';
-	if ((size_t)MAX(got, 0) >= sizeof(deleted) &&
-	    strcmp(path + got - (sizeof(deleted) - 1), deleted) == 0) {
-		path[0] = '\0';
-		r = -ESTALE;
-	}
-	return r;
-}
-
 size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_t max)
 {
 	size_t i, count = MIN(max, kern->watched_count);
@@ -177,7 +152,8 @@ size_t kern_watches(const struct kern *kern, struct kern_watch_info *list, size_
 	for (i = 0; i < count; i++) {
 		list[i].id = kern->watched[i].id;
 		list[i].policy = kern->watched[i].policy;
-		list[i].path_error = path_of(kern, list[i].id, list[i].path, sizeof(list[i].path));
+		list[i].path_error = kern_cgroup_path(kern->mount_fd, list[i].id, list[i].path,
+						      sizeof(list[i].path));
 	}
 	return count;
 }

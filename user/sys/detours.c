@@ -247,18 +247,7 @@ static int read_route(void *context, const struct nlmsghdr *message)
 
 static int look_at_routes(struct look *look)
 {
-	const struct {
-		struct nlmsghdr head;
-		struct rtmsg route;
-	} request = {
-		.head = {.nlmsg_len = sizeof(request),
-			 .nlmsg_type = RTM_GETROUTE,
-			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.route = {.rtm_family = (unsigned char)look->family},
-	};
-
-	return netlink_ask(NETLINK_ROUTE, &request.head,
-			   &(const struct netlink_reader){read_route, look});
+	return netlink_routes(look->family, &(const struct netlink_reader){read_route, look});
 }
 
 /* --- IPsec, IPVS, packet sockets, TCP's patience --- */

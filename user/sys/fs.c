@@ -60,7 +60,7 @@ int fs_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-static int write_all(int fd, const char *text, size_t len)
+int fs_write(int fd, const char *text, size_t len)
 {
 	while (len) {
 		ssize_t n = write(fd, text, len);
@@ -86,7 +86,7 @@ int fs_write_file(const char *path, mode_t mode, const char *text, size_t len)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, mode) ? -errno : write_all(fd, text, len);
+	r = fchmod(fd, mode) ? -errno : fs_write(fd, text, len);
 	if (!r && rename(temporary, path))
 		r = -errno;
 	if (r)

@@ -13,6 +13,8 @@
 int fs_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len) must_check;
 /* Through a temporary file and rename(2): a reader sees the old content or the new. */
 int fs_write_file(const char *path, mode_t mode, const char *text, size_t len) must_check;
+/* Writes all of it. */
+int fs_write(int fd, const char *text, size_t len) must_check;
 /* Writes a short text into a file of the kernel's (cgroupfs, procfs). */
 int fs_write_value(const char *path, const char *value) must_check;
 /* One directory; an existing one of this user gets the mode. -ENOTDIR: something else is there. */

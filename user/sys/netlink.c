@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -65,6 +66,21 @@ int netlink_ask(int protocol, const struct nlmsghdr *request, const struct netli
 		r = got ? read_messages(answer, (size_t)got, dump, reader) : -EBADMSG;
 	}
 	return r;
+}
+
+int netlink_routes(int family, const struct netlink_reader *reader)
+{
+	const struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+	} request = {
+		.head = {.nlmsg_len = sizeof(request),
+			 .nlmsg_type = RTM_GETROUTE,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.route = {.rtm_family = (unsigned char)family},
+	};
+
+	return netlink_ask(NETLINK_ROUTE, &request.head, reader);
 }
 
 struct netlink_span netlink_attributes(const struct nlmsghdr *message, size_t header)

@@ -27,6 +27,9 @@ struct netlink_reader {
 int netlink_ask(int protocol, const struct nlmsghdr *request,
 		const struct netlink_reader *reader) must_check;
 
+/* All routes of a family, each an RTM_NEWROUTE; as netlink_ask(). */
+int netlink_routes(int family, const struct netlink_reader *reader) must_check;
+
 /* Attributes that follow each other; type is without the flags of nested ones. */
 struct netlink_attribute {
 	uint16_t type;

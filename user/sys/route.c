@@ -2,16 +2,16 @@
 #include "sys/route.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "sys/fd.h"
+#include "sys/netlink.h"
 
-#define ANSWER_LEN 32768u
+#define NOTICE_LEN 32768u
+/* Of a dump during which something changed. */
+#define TRIES_MAX 8
 
 int route_watch(int *ret_fd)
 {
@@ -33,104 +33,66 @@ int route_watch(int *ret_fd)
 
 void route_drain(int fd)
 {
-	char text[ANSWER_LEN];
+	char text[NOTICE_LEN];
 
 	/* ENOBUFS says that some were lost: there is a change either way. */
 	while (recv(fd, text, sizeof(text), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
 }
 
-static int ask(int fd, int family)
+/* What a dump of routes is read for. */
+struct search {
+	unsigned int lo;
+	bool exists;
+};
+
+static bool destination_counts(const struct rtmsg *route, struct netlink_span span)
 {
-	struct {
-		struct nlmsghdr header;
-		struct rtmsg route;
-	} request = {
-		.header = {.nlmsg_len = sizeof(request),
-			   .nlmsg_type = RTM_GETROUTE,
-			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.route = {.rtm_family = (unsigned char)family},
-	};
+	struct netlink_attribute destination;
 
-	return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
-}
-
-static bool destination_counts(const struct rtmsg *route, const struct rtattr *destination)
-{
-	const uint8_t *addr = destination ? RTA_DATA(destination) : NULL;
-
-	if (route->rtm_family != AF_INET6 || !addr)
+	if (route->rtm_family != AF_INET6 || !netlink_find(span, RTA_DST, &destination) ||
+	    destination.len < 2)
 		return true;
-	return !(addr[0] == 0xff || (addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80));
+	return !(destination.data[0] == 0xff ||
+		 (destination.data[0] == 0xfe && (destination.data[1] & 0xc0) == 0x80));
 }
 
-static bool leaves_elsewhere(const struct rtattr *multipath, uint32_t interface, unsigned int lo)
+static bool leaves_elsewhere(struct netlink_span span, unsigned int lo)
 {
+	struct netlink_attribute several;
+
 	/* A nexthop object or a multipath list names its interfaces elsewhere: a way out. */
-	return multipath || interface != lo;
+	return netlink_find(span, RTA_MULTIPATH, &several) ||
+	       netlink_find(span, RTA_NH_ID, &several) || netlink_u32(span, RTA_OIF, 0) != lo;
 }
 
-static bool route_counts(const struct nlmsghdr *header, unsigned int lo)
+static int read_route(void *context, const struct nlmsghdr *message)
 {
-	const struct rtmsg *route = NLMSG_DATA(header);
-	const struct rtattr *attribute = RTM_RTA(route), *destination = NULL, *multipath = NULL;
-	unsigned int left = (unsigned int)RTM_PAYLOAD(header);
-	uint32_t table = route->rtm_table, interface = 0;
+	const struct netlink_span span = netlink_attributes(message, sizeof(struct rtmsg));
+	const struct rtmsg *route = NLMSG_DATA(message);
+	struct search *search = context;
 
-	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-		if (attribute->rta_type == RTA_TABLE)
-			(void)memcpy(&table, RTA_DATA(attribute), sizeof(table));
-		else if (attribute->rta_type == RTA_OIF)
-			(void)memcpy(&interface, RTA_DATA(attribute), sizeof(interface));
-		else if (attribute->rta_type == RTA_DST)
-			destination = attribute;
-		else if (attribute->rta_type == RTA_MULTIPATH || attribute->rta_type == RTA_NH_ID)
-			multipath = attribute;
-	}
-	return route->rtm_type == RTN_UNICAST && !(route->rtm_flags & RTM_F_CLONED) &&
-	       table != RT_TABLE_LOCAL && destination_counts(route, destination) &&
-	       leaves_elsewhere(multipath, interface, lo);
-}
-
-/* 1: the dump goes on. */
-static int read_answer(int fd, unsigned int lo, bool *exists)
-{
-	char answer[ANSWER_LEN] __attribute__((aligned(NLMSG_ALIGNTO)));
-	const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
-	ssize_t n = recv(fd, answer, sizeof(answer), 0);
-	unsigned int left;
-
-	if (n < 0)
-		return errno == EINTR ? 1 : -errno;
-	left = (unsigned int)n;
-	for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
-		if (header->nlmsg_type == NLMSG_DONE)
-			return 0;
-		if (header->nlmsg_type == NLMSG_ERROR)
-			return ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
-		if (header->nlmsg_type == RTM_NEWROUTE && route_counts(header, lo))
-			*exists = true;
-	}
-	return 1;
+	if (message->nlmsg_type != RTM_NEWROUTE ||
+	    message->nlmsg_len < NLMSG_LENGTH(sizeof(*route)))
+		return 0;
+	if (route->rtm_type == RTN_UNICAST && !(route->rtm_flags & RTM_F_CLONED) &&
+	    netlink_u32(span, RTA_TABLE, route->rtm_table) != RT_TABLE_LOCAL &&
+	    destination_counts(route, span) && leaves_elsewhere(span, search->lo))
+		search->exists = true;
+	return 0;
 }
 
 int route_exists(int family, bool *ret_exists)
 {
-	int fd cleanup(fd_closep) = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	unsigned int lo = if_nametoindex("lo");
-	bool exists = false;
-	int r;
+	struct search search;
+	int r = -EAGAIN;
 
-	if (fd < 0)
-		return -errno;
-	r = ask(fd, family);
+	for (int tries = 0; r == -EAGAIN && tries < TRIES_MAX; tries++) {
+		search = (struct search){.lo = if_nametoindex("lo")};
+		r = netlink_routes(family, &(const struct netlink_reader){read_route, &search});
+	}
 	if (r)
 		return r;
-	do
-		r = read_answer(fd, lo, &exists);
-	while (r > 0);
-	if (r)
-		return r;
-	*ret_exists = exists;
+	*ret_exists = search.exists;
 	return 0;
 }

@@ -18,7 +18,7 @@
 int route_watch(int *ret_fd) must_check;
 /* Reads away what is there; the reader asks route_exists() anew whatever it was. */
 void route_drain(int fd);
-/* family: AF_INET or AF_INET6. */
+/* family: AF_INET or AF_INET6. -EAGAIN: routes change faster than they can be read. */
 int route_exists(int family, bool *ret_exists) must_check;
 
 #endif

@@ -93,6 +93,28 @@ int unix_socket_listen_packets(const char *path, mode_t mode, int *ret_fd)
 	return listen_at(path, mode, SOCK_SEQPACKET | SOCK_NONBLOCK, ret_fd);
 }
 
+/* Of who listens there, as it was when it began to. */
+static bool is_served_by(const char *path, pid_t server)
+{
+	int fd cleanup(fd_closep) = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	struct unix_peer peer;
+
+	return fd >= 0 && !fill_address(path, &address) &&
+	       !connect(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	       !unix_socket_peer(fd, &peer) && peer.pid == server;
+}
+
+int unix_socket_check(const char *path, pid_t server)
+{
+	int fd cleanup(fd_closep) = -1;
+	int r = unix_socket_listen(path, 0, &fd);
+
+	if (r == -EADDRINUSE && is_served_by(path, server))
+		return 0;
+	return r || !unlink(path) ? r : -errno;
+}
+
 /* The form in which the kernel takes a list: <linux/posix_acl_xattr.h>, little endian. */
 static void put_entry(struct posix_acl_xattr_entry *entry, unsigned int tag, unsigned int perm,
 		      uint32_t id)

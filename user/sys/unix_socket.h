@@ -23,6 +23,11 @@ int unix_socket_listen(const char *path, mode_t mode, int *ret_fd) must_check;
 /* The same, of a socket that keeps messages apart (SOCK_SEQPACKET). */
 int unix_socket_listen_packets(const char *path, mode_t mode, int *ret_fd) must_check;
 /*
+ * Would unix_socket_listen() succeed, once that process does not listen there any more? Leaves
+ * nothing. -errno as of that.
+ */
+int unix_socket_check(const char *path, pid_t server) must_check;
+/*
  * Lets those groups connect beside the owner, and nobody else: by an access list, since a
  * file has one group. -EOPNOTSUPP: the file system has no such lists.
  */

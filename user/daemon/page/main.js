@@ -113,8 +113,9 @@ class Page {
 		const all = this.streams.all.size;
 		/* A count that changes by itself is not read out. */
 		byId('count').setAttribute('aria-live', byUser ? 'polite' : 'off');
+		const streams = number(all) + (all === 1 ? ' stream' : ' streams');
 		say(byId('count'), all === 0 ? 'No stream is open.' : view.length === all ?
-			number(all) + ' streams' : number(view.length) + ' of ' + number(all) + ' streams');
+			streams : number(view.length) + ' of ' + streams);
 		this.list.show(view, this.interval);
 	}
 
