@@ -26,7 +26,7 @@ struct search {
 	char paths[LISTED_MAX][CGROUP_PATH_MAX];
 };
 
-bool cgroup_names_unit(const char *directory, const char *unit)
+static bool names_unit(const char *directory, const char *unit)
 {
 	return strcmp(directory, unit) == 0;
 }
@@ -113,7 +113,7 @@ static int find(struct search *search, const char *what, const char *hint, char 
 
 int cgroup_find_unit(const char *unit, char ret_path[static PATH_MAX])
 {
-	struct search search = {.names = cgroup_names_unit, .name = unit};
+	struct search search = {.names = names_unit, .name = unit};
 	const char *dot = strrchr(unit, '.');
 
 	if (!dot || dot == unit || strchr(unit, '/') ||

@@ -14,10 +14,8 @@
 /* Fewer characters of a container's id name too many. */
 #define CONTAINER_ID_MIN 4u
 
-/* Does a directory's name stand for the unit: "NAME.service"? */
-bool cgroup_names_unit(const char *directory, const char *unit);
 /*
- * Does it stand for a container whose id begins so (hexadecimal, lower case): ID,
+ * Does a directory's name stand for a container whose id begins so (hexadecimal, lower case): ID,
  * "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope"?
  * The conmon of crio and libpod is not the container.
  */

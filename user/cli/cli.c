@@ -12,6 +12,30 @@
 #include "sys/log.h"
 #include "sys/yaml.h"
 
+int cli_find_socket(struct cli *cli, char path[static CLI_SOCKET_LEN])
+{
+	const char *told = getenv(CLI_SOCKET_VARIABLE);
+	int len;
+
+	if (cli->socket && cli->instance) {
+		log_error("--socket and --instance are two daemons; one is needed");
+		return -EINVAL;
+	}
+	if (cli->socket)
+		return 0;
+	if (!cli->instance) {
+		cli->socket = told && *told ? told : CLI_SOCKET_DEFAULT;
+		return 0;
+	}
+	len = snprintf(path, CLI_SOCKET_LEN, CLI_SOCKET_INSTANCE, cli->instance);
+	if (!*cli->instance || strchr(cli->instance, '/') || len >= (int)CLI_SOCKET_LEN) {
+		log_error("'%s' is no name of an instance", cli->instance);
+		return -EINVAL;
+	}
+	cli->socket = path;
+	return 0;
+}
+
 int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_client)
 {
 	int err = rpc_client_new(cli->socket, ret_client);
@@ -21,7 +45,7 @@ int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_clien
 		return err;
 	if (absent)
 		log_error("no daemon answers at '%s': start sluiced, or name its socket with "
-			  "--socket",
+			  "--socket, or its instance with --instance",
 			  cli->socket);
 	else if ((err == -EACCES || err == -EPERM) && geteuid() == 0)
 		log_error("no permission for '%s': it is closed to processes in a watched cgroup, "
@@ -230,7 +254,8 @@ json_int_t cli_number(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-const char *cli_task_unit(const json_t *task)
+/* "terms", "patterns", … */
+static const char *task_unit(const json_t *task)
 {
 	static const enum policy_task_kind kinds[] = {POLICY_TASK_TERMS, POLICY_TASK_REGEX,
 						      POLICY_TASK_BUILTIN};
@@ -242,10 +267,35 @@ const char *cli_task_unit(const json_t *task)
 	return "rules";
 }
 
+void cli_print_rules(const json_t *task)
+{
+	const char *unit = task_unit(task);
+	long long rules = (long long)cli_number(task, unit);
+	long long longest = (long long)cli_number(task, "longest");
+
+	(void)printf("%lld %.*s%s, longest %lld rune%s", rules, (int)strlen(unit) - 1, unit,
+		     cli_plural(rules), longest, cli_plural(longest));
+}
+
 void cli_print_json(const json_t *value)
 {
 	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
 	(void)putchar('\n');
+}
+
+int cli_show(const struct cli *cli, json_t *view,
+	     void (*print)(const struct cli *cli, const json_t *view))
+{
+	if (!view) {
+		log_error("not enough memory");
+		return CLI_EXIT_FAILED;
+	}
+	if (cli->json)
+		cli_print_json(view);
+	else
+		print(cli, view);
+	json_decref(view);
+	return CLI_EXIT_DONE;
 }
 
 void cli_print_metrics(const json_t *status)
@@ -324,24 +374,26 @@ static size_t column_width(const struct table *table, size_t column)
 	return MIN(width, (size_t)200);
 }
 
+/* A row ends with its last cell that is not empty, without spaces behind. */
 static void print_cells(const struct table *table, const size_t *widths)
 {
+	size_t i, column, width, gap = 0;
 	const char *cell;
-	size_t i, column;
 
+	(void)fputs(style_code(table->colors, STYLE_STRONG), stdout);
 	for (i = 0; i < table->count; i++) {
 		column = i % table->columns;
 		cell = table->cells[i];
-		(void)printf("%s%s", i == 0 ? style_code(table->colors, STYLE_STRONG) : "", cell);
+		width = text_width(cell);
+		if (width) {
+			(void)printf("%*s%s", (int)gap, "", cell);
+			gap = 0;
+		}
+		gap += MAX(widths[column], width) - width + 2;
 		if (column + 1 < table->columns)
-			(void)printf(
-				"%*s  ",
-				(int)(MAX(widths[column], text_width(cell)) - text_width(cell)),
-				"");
-		else
-			(void)printf("%s\n", i + 1 == table->columns
-						     ? style_code(table->colors, STYLE_PLAIN)
-						     : "");
+			continue;
+		(void)printf("%s\n", i == column ? style_code(table->colors, STYLE_PLAIN) : "");
+		gap = 0;
 	}
 }
 

@@ -18,7 +18,10 @@
 #include "core/policy.h"
 #include "sys/rpc_client.h"
 
-#define CLI_SOCKET_DEFAULT "/run/sluice/main.sock"
+#define CLI_SOCKET_DEFAULT  "/run/sluice/main.sock"
+#define CLI_SOCKET_INSTANCE "/run/sluice/%s.sock"
+#define CLI_SOCKET_VARIABLE "SLUICE_SOCKET"
+#define CLI_SOCKET_LEN	    108u /* as in struct sockaddr_un */
 
 enum cli_exit {
 	CLI_EXIT_DONE = 0,
@@ -33,14 +36,15 @@ enum cli_exit {
 
 /* Options that several commands share. */
 struct cli {
-	const char *socket;
+	const char *socket;   /* NULL until cli_find_socket() */
+	const char *instance; /* NULL: not said */
 	bool json;
 	unsigned int color; /* enum color, as asked for */
 	bool colors;	    /* what comes of it */
 };
 
 enum command_flag {
-	COMMAND_SOCKET = 1 << 0,     /* takes --socket */
+	COMMAND_SOCKET = 1 << 0,     /* takes --socket and --instance */
 	COMMAND_JSON = 1 << 1,	     /* takes --json */
 	COMMAND_STOP_EARLY = 1 << 2, /* what follows its first argument is not for us */
 };
@@ -57,6 +61,7 @@ struct command {
 	unsigned int flags;  /* of enum command_flag */
 	int usage_status;
 	int min_args, max_args; /* max_args -1: any number */
+	const char *missing;	/* said where they are fewer; NULL: an argument is */
 	const struct option_spec *options;
 	size_t option_count;
 	size_t config_size; /* of the struct that options fill; zeroed before */
@@ -82,6 +87,11 @@ extern const struct command command_run, command_watch, command_unwatch, command
 	command_policy, command_audit, command_doctor, command_handover, command_version,
 	command_completion;
 
+/*
+ * Fills in socket, where the command line does not name one, by the instance, the environment or
+ * the default; path is what it may point to then. -EINVAL after a line.
+ */
+int cli_find_socket(struct cli *cli, char path[static CLI_SOCKET_LEN]) must_check;
 /*
  * Says in one line why there is no connection; where quiet, not that there is no
  * daemon, which is -ENOENT or -ECONNREFUSED.
@@ -115,11 +125,20 @@ const char *cli_text(const json_t *object, const char *key);
 /* Where a task is asked and what with, in words; nothing of any other kind. */
 void cli_print_interceptor(const json_t *task);
 json_int_t cli_number(const json_t *object, const char *key);
-/* What a task, as the daemon or a policy tells of it, has a number of: "terms", "patterns", … */
-const char *cli_task_unit(const json_t *task);
+/* What a task, as the daemon or a policy tells of it, has: "3 terms, longest 9 runes". */
+void cli_print_rules(const json_t *task);
+
+/* The end of a word behind that number. */
+static inline const char *cli_plural(long long count)
+{
+	return count == 1 ? "" : "s";
+}
 
 /* Prints a document, and a newline. */
 void cli_print_json(const json_t *value);
+/* Prints a view, which is taken over, so or with print; NULL: says that memory is short. */
+int cli_show(const struct cli *cli, json_t *view,
+	     void (*print)(const struct cli *cli, const json_t *view)) must_check;
 
 /*
  * A table: cells from left to right, row after row, printed at the end with

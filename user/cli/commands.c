@@ -15,9 +15,11 @@ const size_t command_count = ARRAY_SIZE(commands);
 static const struct option_spec json_option[] = {
 	{"json", NULL, OPTION_FLAG, offsetof(struct cli, json), "print JSON", 0, 0},
 };
-static const struct option_spec socket_option[] = {
+static const struct option_spec socket_options[] = {
 	{"socket", "SOCKET", OPTION_TEXT, offsetof(struct cli, socket),
 	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
+	{"instance", "INSTANCE", OPTION_TEXT, offsetof(struct cli, instance),
+	 "the daemon of that name, by its usual socket", 0, 0},
 };
 static const struct option_spec color_option[] = {
 	{"color", COLOR_WORDS, OPTION_CHOICE, offsetof(struct cli, color),
@@ -45,7 +47,8 @@ size_t command_options(const struct command *command, struct cli *cli, void *con
 	if (command->flags & COMMAND_JSON)
 		ret_groups[count++] = (struct option_group){json_option, 1, cli};
 	if (command->flags & COMMAND_SOCKET)
-		ret_groups[count++] = (struct option_group){socket_option, 1, cli};
+		ret_groups[count++] =
+			(struct option_group){socket_options, ARRAY_SIZE(socket_options), cli};
 	ret_groups[count++] = (struct option_group){color_option, 1, cli};
 	return count;
 }

@@ -14,16 +14,34 @@
 #define QUICK_MS 500u
 #define WORD_LEN 64u
 
+/* Of the daemon's events (sluiced(8), CONTROL SOCKET), each behind those that stand there already. */
+#define TYPE(name) " \"$before\"" name
+#define EVENT_TYPES             \
+	TYPE("stream_opened")   \
+	TYPE("stream_refused")  \
+	TYPE("stream_settled")  \
+	TYPE("session_opened")  \
+	TYPE("session_settled") \
+	TYPE("outcome")         \
+	TYPE("refusal")         \
+	TYPE("watermark")       \
+	TYPE("control")         \
+	TYPE("fence")           \
+	TYPE("watch")           \
+	TYPE("unwatch")         \
+	TYPE("policy")
+
 /* The shell function that completes a name. */
 static const struct {
 	const char *name, *function;
 } completers[] = {
-	{"FILE", "_sluicectl_files"},	     {"SOCKET", "_sluicectl_files"},
-	{"DIR", "_sluicectl_directories"},   {"DIR|FILE", "_sluicectl_files"},
-	{"CGROUP", "_sluicectl_cgroups"},    {"COMMAND", "_sluicectl_programs"},
-	{"ARGUMENT", "_sluicectl_files"},    {"ID", "_sluicectl_ask streams"},
-	{"WATCH", "_sluicectl_ask watches"}, {"POLICY", "_sluicectl_ask policies"},
-	{"USER", "_sluicectl_users"},	     {"UNIT", "_sluicectl_units"},
+	{"FILE", "_sluicectl_files"},	      {"SOCKET", "_sluicectl_files"},
+	{"DIR", "_sluicectl_directories"},    {"DIR|FILE", "_sluicectl_files"},
+	{"CGROUP", "_sluicectl_cgroups"},     {"COMMAND", "_sluicectl_programs"},
+	{"ARGUMENT", "_sluicectl_files"},     {"ID", "_sluicectl_ask streams"},
+	{"WATCH", "_sluicectl_ask watches"},  {"POLICY", "_sluicectl_ask policies"},
+	{"USER", "_sluicectl_users"},	      {"UNIT", "_sluicectl_units"},
+	{"INSTANCE", "_sluicectl_instances"}, {"TYPES", "_sluicectl_types"},
 };
 
 static const char script_head[] =
@@ -47,13 +65,25 @@ static const char script_head[] =
 	"\t_sluicectl_match < <(systemctl list-units --plain --no-legend \\\n"
 	"\t\t--type=service,scope,slice 2>/dev/null | cut -d' ' -f1)\n"
 	"}\n"
+	"_sluicectl_instances() {\n"
+	"\tlocal path\n"
+	"\tfor path in /run/sluice/*.sock; do\n"
+	"\t\t[[ -S $path ]] && _sluicectl_words \"$(basename \"$path\" .sock)\"\n"
+	"\tdone\n"
+	"}\n"
+	"_sluicectl_types() {\n"
+	"\tlocal before=\n"
+	"\t[[ $cur == *,* ]] && before=${cur%,*},\n"
+	"\tcompopt -o nospace 2>/dev/null\n"
+	"\t_sluicectl_words " EVENT_TYPES "\n"
+	"}\n"
 	"_sluicectl_cgroups() {\n"
 	"\t[[ $cur == /* ]] || cur=/sys/fs/cgroup/$cur\n"
 	"\tcompopt -o filenames -o nospace 2>/dev/null\n"
 	"\t_sluicectl_match < <(compgen -d -- \"$cur\")\n"
 	"}\n"
 	"_sluicectl_ask() {\n"
-	"\t_sluicectl_match < <(\"${words[0]}\" ${socket:+--socket \"$socket\"} "
+	"\t_sluicectl_match < <(\"${words[0]}\" ${socket:+\"$socket\"} "
 	"completion \"$1\" 2>/dev/null)\n"
 	"}\n"
 	"\n"
@@ -65,7 +95,7 @@ static const char script_head[] =
 	"\t\tif [[ -n $option && $word == = ]]; then\n"
 	"\t\t\tcontinue\n"
 	"\t\telif [[ -n $option ]]; then\n"
-	"\t\t\t[[ $option == --socket ]] && socket=$word\n"
+	"\t\t\t[[ $option == --socket || $option == --instance ]] && socket=$option=$word\n"
 	"\t\t\toption=\n"
 	"\t\telif ((${#arguments[@]})) && _sluicectl_stops \"$command\"; then\n"
 	"\t\t\targuments+=(\"$word\")\n"
@@ -240,14 +270,14 @@ static void print_script(void)
 	(void)printf("%s\n_sluicectl_stops() {\n\tfalse", script_head);
 	for_each(print_stops);
 	(void)printf("\n}\n\n_sluicectl_takes() {\n\tcase $1:$2 in\n"
-		     "\t:--socket | :--color) return 0 ;;\n");
+		     "\t:--socket | :--instance | :--color) return 0 ;;\n");
 	for_each(print_takes);
 	(void)printf("\t*) return 1 ;;\n\tesac\n}\n\n_sluicectl_value() {\n\tcase $1:$2 in\n"
-		     "\t:--socket) _sluicectl_files ;;\n\t:--color) _sluicectl_words auto always "
-		     "never ;;\n");
+		     "\t:--socket) _sluicectl_files ;;\n\t:--instance) _sluicectl_instances ;;\n"
+		     "\t:--color) _sluicectl_words auto always never ;;\n");
 	for_each(print_values);
 	(void)printf("\tesac\n}\n\n_sluicectl_options() {\n\tcase $1 in\n"
-		     "\t'') _sluicectl_words --help --version --socket --color ;;\n");
+		     "\t'') _sluicectl_words --help --version --socket --instance --color ;;\n");
 	for_each(print_options);
 	(void)printf("\tesac\n}\n\n_sluicectl_argument() {\n\tcase $1:$2:$3 in\n"
 		     "\t:* | help:0:*) _sluicectl_words help");

@@ -53,7 +53,7 @@ static bool all_present(const json_t *rows)
 
 static void print_rows(const json_t *rows)
 {
-	static const char *const heads[] = {"CHECK", "RESULT", "FOR", "WITHOUT IT"};
+	static const char *const heads[] = {"CHECK", "RESULT", "FOR", "FOUND, OR WHAT IS LOST"};
 	const json_t *row;
 	struct table table;
 	size_t i;
@@ -79,6 +79,44 @@ static void print_rows(const json_t *rows)
 				  detail ? detail : "", detail ? ")" : "");
 	}
 	table_print(&table);
+}
+
+/* "absent: NAME, NAME; " of those in that state. True: there are any. */
+static bool print_those(const json_t *rows, const char *label, const char *state, bool required)
+{
+	const json_t *row;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(cli_text(row, "state"), state) != 0 ||
+		    json_is_true(json_object_get(row, "required")) != required)
+			continue;
+		(void)printf("%s%s", any ? ", " : label, cli_text(row, "name"));
+		any = true;
+	}
+	(void)printf("%s", any ? "; " : "");
+	return any;
+}
+
+/* What it comes to, also where there is nothing to warn of. */
+static void print_conclusion(const json_t *rows, const json_t *warnings, bool complete)
+{
+	size_t count = json_array_size(warnings);
+	bool lacking = print_those(rows, "MISSING: ", "no", true);
+
+	lacking |= print_those(rows, "required, and unknown: ", "unknown", true);
+	if (complete)
+		(void)printf("all that is required is there; ");
+	else if (!lacking)
+		(void)printf("the kernel could not be asked; ");
+	(void)print_those(rows, "absent: ", "no", false);
+	(void)print_those(rows, "unknown: ", "unknown", false);
+	if (count)
+		(void)printf("%zu warning%s\n", count, cli_plural((long long)count));
+	else
+		(void)printf("no warnings\n");
 }
 
 static void print_warnings(const json_t *warnings)
@@ -169,6 +207,7 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 		print_rows(rows);
 		print_warnings(warnings);
 		print_daemon(cli, status);
+		print_conclusion(rows, warnings, complete);
 	}
 	json_decref(status);
 	json_decref(warnings);

@@ -195,8 +195,8 @@ const struct command command_events = {
 	.details =
 		"Streams and sessions that begin and end, findings, refusals, what the fence\n"
 		"refuses, watches, policies, and calls that change something; 'lost' counts those\n"
-		"that came faster than they were read. The types are in sluicectl(8). With --json\n"
-		"each is an object on a line of its own.",
+		"that came faster than they were read. The types are in sluiced(8), CONTROL\n"
+		"SOCKET. With --json each is an object on a line of its own.",
 	.flags = COMMAND_SOCKET | COMMAND_JSON,
 	.usage_status = CLI_EXIT_USAGE,
 	.options = options,

@@ -68,11 +68,13 @@ static size_t split(char *text, size_t len, char **args, size_t room)
 	return count;
 }
 
-static pid_t find_daemon(const struct cli *cli)
+/* The daemon's process, and the policies that it has by name; 0 after a line. */
+static pid_t find_daemon(const struct cli *cli, json_t **ret_policies)
 {
 	struct rpc_client *client cleanup(rpc_client_freep) = NULL;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	char error[512];
 
 	if (cli_connect(cli, false, &client))
 		return 0;
@@ -80,7 +82,46 @@ static pid_t find_daemon(const struct cli *cli)
 		(void)log_errno(LOG_ERR, -errno, "cannot tell the daemon's process");
 		return 0;
 	}
+	if (rpc_client_call(client, "policy.show", NULL, ret_policies, error, sizeof(error)))
+		*ret_policies = NULL;
 	return peer.pid;
+}
+
+static const json_t *find_policy(const json_t *policies, const char *name)
+{
+	const json_t *list = json_object_get(policies, "policies"), *policy;
+	size_t i;
+
+	json_array_foreach(list, i, policy)
+	{
+		if (strcmp(cli_text(policy, "name"), name) == 0)
+			return policy;
+	}
+	return NULL;
+}
+
+/* The successor has its own files: what calls had loaded is gone. */
+static void print_dropped(const struct cli *cli, const json_t *before)
+{
+	const json_t *list = json_object_get(before, "policies"), *policy, *now;
+	json_t *after = NULL;
+	const char *name;
+	size_t i;
+
+	if (!json_array_size(list) || cli_call(cli, "policy.show", NULL, &after))
+		return;
+	json_array_foreach(list, i, policy)
+	{
+		name = cli_text(policy, "name");
+		now = find_policy(after, name);
+		if (now && strcmp(cli_text(now, "digest"), cli_text(policy, "digest")) == 0)
+			continue;
+		(void)printf("policy ");
+		cli_print_safe(name);
+		(void)printf(now ? " has another text now, that of the new daemon's file\n"
+				 : " is gone: 'sluicectl policy load FILE' brings it back\n");
+	}
+	json_decref(after);
 }
 
 /* In a session of its own: it outlives this process and its terminal. */
@@ -103,14 +144,19 @@ static void __attribute__((noreturn)) exec_successor(char **args, const char *he
 static int await(int fd, const char *program)
 {
 	FILE *file = fdopen(fd, "r");
-	char line[512] = "";
+	char line[512] = "", taken[128] = "";
 	bool said = file && fgets(line, sizeof(line), file);
+	bool more = said && fgets(taken, sizeof(taken), file);
 
 	if (file)
 		(void)fclose(file);
 	line[strcspn(line, "\n")] = '\0';
-	if (said && strcmp(line, "ready") == 0)
+	if (said && strcmp(line, "ready") == 0) {
+		taken[strcspn(taken, "\n")] = '\0';
+		cli_print_safe(taken);
+		(void)printf("%s", more ? "\n" : "");
 		return CLI_EXIT_DONE;
+	}
 	if (said)
 		log_error("%s; the running daemon goes on, unless that says otherwise",
 			  strncmp(line, "error: ", 7) == 0 ? line + 7 : line);
@@ -162,21 +208,28 @@ static int run(const struct cli *cli, const void *config, int count, char **args
 {
 	const struct handover *handover = config;
 	char text[COMMAND_MAX], here[64], wait[24], *all[ARGUMENTS_MAX + 5];
-	pid_t pid = find_daemon(cli);
+	json_t *policies = NULL;
+	pid_t pid = find_daemon(cli, &policies);
 	size_t used = 0;
+	int status = CLI_EXIT_FAILED;
 
 	if (pid)
 		used = choose(pid, count, args, text, here, sizeof(here), all, ARGUMENTS_MAX);
-	if (!used)
-		return CLI_EXIT_FAILED;
-	(void)snprintf(wait, sizeof(wait), "%llu",
-		       (unsigned long long)(handover->wait_s ? handover->wait_s : WAIT_DEFAULT_S));
-	all[used++] = "--takeover";
-	all[used++] = wait;
-	all[used++] = "--ready-fd";
-	all[used++] = "3";
-	all[used] = NULL;
-	return start(all, count ? NULL : here);
+	if (used) {
+		(void)snprintf(
+			wait, sizeof(wait), "%llu",
+			(unsigned long long)(handover->wait_s ? handover->wait_s : WAIT_DEFAULT_S));
+		all[used++] = "--takeover";
+		all[used++] = wait;
+		all[used++] = "--ready-fd";
+		all[used++] = "3";
+		all[used] = NULL;
+		status = start(all, count ? NULL : here);
+	}
+	if (status == CLI_EXIT_DONE)
+		print_dropped(cli, policies);
+	json_decref(policies);
+	return status;
 }
 
 const struct command command_handover = {
@@ -186,7 +239,9 @@ const struct command command_handover = {
 	.details =
 		"Connects are not refused meanwhile, and streams between two messages go on. For\n"
 		"the others the daemon waits; what is amid a message then ends as failed.\n"
-		"Without COMMAND: as the running daemon was started.",
+		"Without COMMAND: as the running daemon was started. Prints how many streams were\n"
+		"handed over, and which policies the new daemon lacks: those that calls had "
+		"loaded.",
 	.flags = COMMAND_SOCKET | COMMAND_STOP_EARLY,
 	.usage_status = CLI_EXIT_USAGE,
 	.max_args = -1,

@@ -15,6 +15,8 @@ struct global_config {
 static const struct option_spec global_options[] = {
 	{"socket", "SOCKET", OPTION_TEXT, offsetof(struct global_config, cli.socket),
 	 "control socket of the daemon (" CLI_SOCKET_DEFAULT ")", 0, 0},
+	{"instance", "INSTANCE", OPTION_TEXT, offsetof(struct global_config, cli.instance),
+	 "the daemon of that name, by its usual socket", 0, 0},
 	{"color", COLOR_WORDS, OPTION_CHOICE, offsetof(struct global_config, cli.color),
 	 "colours: auto is on a terminal", 0, 0},
 	{"version", NULL, OPTION_FLAG, offsetof(struct global_config, version), "print the version",
@@ -26,7 +28,8 @@ static void print_help(void)
 	const struct option_group group = {global_options, ARRAY_SIZE(global_options), NULL};
 	size_t i;
 
-	(void)printf("usage: sluicectl [--socket SOCKET] COMMAND [OPTION...] [ARGUMENT...]\n\n"
+	(void)printf("usage: sluicectl [--socket SOCKET | --instance INSTANCE] COMMAND [OPTION...] "
+		     "[ARGUMENT...]\n\n"
 		     "Holds what a process sends and receives until policy has cleared it.\n\n"
 		     "commands:\n");
 	for (i = 0; i < command_count; i++)
@@ -34,7 +37,8 @@ static void print_help(void)
 	(void)printf("  %-11s %s\n", "help", "this text, or that of one command");
 	options_print(&group, 1);
 	(void)printf("\nEach command has --help. Exit status: 0 done, 1 failed, 2 usage, 3 denied "
-		     "by policy;\nrun: the command's own, or 125, 126, 127. See sluicectl(8).\n");
+		     "by policy;\nrun: the command's own, or 125, 126, 127. " CLI_SOCKET_VARIABLE
+		     " names another default\nsocket. See sluicectl(8).\n");
 }
 
 static void print_command_help(const struct command *command)
@@ -58,7 +62,7 @@ static int usage(const struct command *command, const char *why)
 static int run_command(const struct command *command, struct cli *cli, int argc, char **argv)
 {
 	struct option_group groups[COMMAND_GROUPS];
-	char name[64];
+	char name[64], path[CLI_SOCKET_LEN];
 	int rest = 0, err, status;
 	void *config = calloc(1, command->config_size + 1);
 
@@ -74,9 +78,12 @@ static int run_command(const struct command *command, struct cli *cli, int argc,
 		print_command_help(command);
 		status = CLI_EXIT_DONE;
 	} else if (argc - rest < command->min_args) {
-		status = usage(command, "an argument is missing");
+		status = usage(command,
+			       command->missing ? command->missing : "an argument is missing");
 	} else if (command->max_args >= 0 && argc - rest > command->max_args) {
 		status = usage(command, "too many arguments");
+	} else if (cli_find_socket(cli, path)) {
+		status = command->usage_status;
 	} else {
 		cli->colors = style_wanted((enum color)cli->color);
 		status = command->run(cli, config, argc - rest, argv + rest);
@@ -102,7 +109,7 @@ static int help(int count, char **args)
 
 int main(int argc, char **argv)
 {
-	struct global_config config = {.cli.socket = CLI_SOCKET_DEFAULT};
+	struct global_config config = {0};
 	const struct option_group group = {global_options, ARRAY_SIZE(global_options), &config};
 	const struct command *command;
 	char name[] = "sluicectl";

@@ -351,21 +351,10 @@ static json_t *policy_json(const struct policy *policy)
 static int check(const struct cli *cli, const char *path)
 {
 	struct policy *policy cleanup(policy_unrefp) = NULL;
-	json_t *view;
 
 	if (cli_load_policy(path, NULL, &policy))
 		return CLI_EXIT_FAILED;
-	view = policy_json(policy);
-	if (!view) {
-		log_error("not enough memory");
-		return CLI_EXIT_FAILED;
-	}
-	if (cli->json)
-		cli_print_json(view);
-	else
-		policy_print(view);
-	json_decref(view);
-	return CLI_EXIT_DONE;
+	return cli_show(cli, policy_json(policy), policy_print);
 }
 
 static int run(const struct cli *cli, const void *config, int count, char **args)

@@ -6,6 +6,8 @@
 
 #include "cli/cli.h"
 
+#define LINE_COLUMNS 80
+
 static const char *const tracks[] = {"request", "response"};
 
 static void print_words(const char *before, const json_t *list)
@@ -39,6 +41,22 @@ static void print_destinations(const json_t *list)
 	table_print(&table);
 }
 
+/* "  active SET: RULE, RULE", over several lines where there are many. */
+static void print_folded(const char *set, const json_t *rules)
+{
+	int column = printf("  active %s:", set);
+	size_t count = json_array_size(rules), i;
+
+	for (i = 0; i < count; i++) {
+		const char *rule = json_string_value(json_array_get(rules, i));
+
+		if (column + (int)strlen(rule) + 2 > LINE_COLUMNS)
+			column = printf("\n   ") - 1;
+		column += printf(" %s%s", rule, i + 1 < count ? "," : "");
+	}
+	(void)printf("\n");
+}
+
 /* The rules of each set that a task has; NULL: it has none. */
 static void print_active(json_t *sets)
 {
@@ -47,9 +65,7 @@ static void print_active(json_t *sets)
 
 	json_object_foreach(sets, name, rules)
 	{
-		(void)printf("  active %s", name);
-		print_words(": ", rules);
-		(void)printf("\n");
+		print_folded(name, rules);
 	}
 }
 
@@ -64,9 +80,7 @@ static void print_tasks(const json_t *list)
 		if (json_object_get(task, "url"))
 			cli_print_interceptor(task);
 		else
-			(void)printf("%lld %s, longest %lld runes",
-				     (long long)cli_number(task, cli_task_unit(task)),
-				     cli_task_unit(task), (long long)cli_number(task, "longest"));
+			cli_print_rules(task);
 		if (json_object_get(task, "max_runes"))
 			(void)printf(", of at most %lld runes",
 				     (long long)cli_number(task, "max_runes"));
@@ -122,12 +136,13 @@ static void print_map(const char *name, json_t *map)
 	(void)printf("\n");
 }
 
-void policy_print(const json_t *view)
+void policy_print(const struct cli *cli, const json_t *view)
 {
 	const json_t *bound = json_object_get(view, "hold_back_runes"), *note, *notes;
 	bool observes = strcmp(cli_text(view, "mode"), policy_mode_name(POLICY_OBSERVE)) == 0;
 	size_t i;
 
+	(void)cli;
 	(void)printf("policy %s: %s%s, %s, on_deny %s, opaque_bodies %s, dns %s",
 		     cli_text(view, "name"), cli_text(view, "mode"),
 		     observes ? " (its tasks enforce nothing)" : "", cli_text(view, "safety_level"),

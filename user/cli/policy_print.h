@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
-void policy_print(const json_t *view);
+struct cli;
+
+void policy_print(const struct cli *cli, const json_t *view);
 
 #endif

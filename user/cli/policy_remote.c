@@ -58,17 +58,37 @@ static void print_text_line(const char *label, const char *text)
 	(void)printf("\n");
 }
 
+/* A file, or who loaded it; then a reload brings the name's file back, where there is one. */
+static void print_from(const json_t *policy)
+{
+	const json_t *by = json_object_get(policy, "loaded_by");
+	const char *file = json_string_value(json_object_get(policy, "file"));
+
+	if (!json_is_object(by)) {
+		print_text_line("from", cli_text(policy, "loaded_from"));
+		return;
+	}
+	(void)printf("  %-8s loaded by call (uid %lld, pid %lld)", "from",
+		     (long long)cli_number(by, "uid"), (long long)cli_number(by, "pid"));
+	if (file) {
+		(void)printf("; a reload brings back ");
+		cli_print_safe(file);
+	}
+	(void)printf("\n");
+}
+
 static void print_policy(const struct cli *cli, const json_t *policy)
 {
 	const json_t *watches = json_object_get(policy, "watches"), *watch;
+	long long streams = (long long)cli_number(policy, "streams");
 	size_t i;
 
 	(void)printf("%s", cli_on(cli, STYLE_STRONG));
 	cli_print_safe(cli_text(policy, "name"));
-	(void)printf("%s%s: %lld open streams\n", cli_on(cli, STYLE_PLAIN),
-		     json_is_true(json_object_get(policy, "default")) ? " (default)" : "",
-		     (long long)cli_number(policy, "streams"));
-	print_text_line("from", cli_text(policy, "loaded_from"));
+	(void)printf("%s%s: %lld open stream%s\n", cli_on(cli, STYLE_PLAIN),
+		     json_is_true(json_object_get(policy, "default")) ? " (default)" : "", streams,
+		     cli_plural(streams));
+	print_from(policy);
 	print_text_line("digest", cli_text(policy, "digest"));
 	json_array_foreach(watches, i, watch)
 	{

@@ -213,18 +213,9 @@ static json_t *view_of(const struct replay_stream *stream, enum session_track tr
 static int report(const struct cli *cli, const struct replay_stream *stream,
 		  enum session_track track, bool each)
 {
-	json_t *view = view_of(stream, track, each);
+	int status = cli_show(cli, view_of(stream, track, each), replay_print);
 
-	if (!view) {
-		log_error("not enough memory");
-		return CLI_EXIT_FAILED;
-	}
-	if (cli->json)
-		cli_print_json(view);
-	else
-		replay_print(cli, view);
-	json_decref(view);
-	return replay_status(stream);
+	return status == CLI_EXIT_DONE ? replay_status(stream) : status;
 }
 
 static int replay_raw(const struct cli *cli, const struct replay_config *wanted,

@@ -188,20 +188,6 @@ static int read_capture(const char *stream, int fd, struct pcap *ret_pcap)
 	return pcap_read(fd, &wanted, ret_pcap);
 }
 
-static int show(const struct cli *cli, json_t *view,
-		void (*print)(const struct cli *, const json_t *))
-{
-	if (!view) {
-		log_error("not enough memory");
-		return CLI_EXIT_FAILED;
-	}
-	if (cli->json)
-		cli_print_json(view);
-	else
-		print(cli, view);
-	return CLI_EXIT_DONE;
-}
-
 static json_t *views_of(const struct replay_config *wanted, const struct replay_setup *setup,
 			const struct pcap *pcap, int *ret_status)
 {
@@ -238,8 +224,7 @@ int replay_capture(const struct cli *cli, const struct replay_config *wanted,
 		status = CLI_EXIT_FAILED;
 	}
 	view = views_of(wanted, setup, &pcap, &status);
-	status = worse(status, show(cli, view, replay_print_capture));
-	json_decref(view);
+	status = worse(status, cli_show(cli, view, replay_print_capture));
 	pcap_done(&pcap);
 	return status;
 }
@@ -259,8 +244,7 @@ int replay_list(const struct cli *cli, int fd)
 			json_decref(view);
 			view = NULL;
 		}
-	status = show(cli, view, replay_print_list);
-	json_decref(view);
+	status = cli_show(cli, view, replay_print_list);
 	pcap_done(&pcap);
 	return status;
 }

@@ -47,7 +47,8 @@ static void print_bar(const struct cli *cli, const json_t *flow)
 		return;
 	(void)printf("%-12s |", "");
 	for (int i = 1; i <= BAR_WIDTH; i++) {
-		long long end = received / BAR_WIDTH * i + received % BAR_WIDTH * i / BAR_WIDTH;
+		long long end = received / BAR_WIDTH * i +
+				(received % BAR_WIDTH * i + BAR_WIDTH - 1) / BAR_WIDTH;
 
 		while (state + 1 < ARRAY_SIZE(upto) && end > upto[state])
 			state++;
@@ -162,6 +163,7 @@ static void print_findings(const json_t *flow)
 static void print_stop(const struct cli *cli, const json_t *view)
 {
 	const json_t *denial = json_object_get(view, "denial");
+	const char *reason = json_string_value(json_object_get(view, "reason"));
 	bool fault = strcmp(cli_text(view, "fault"), "none") != 0;
 
 	if (denial)
@@ -183,14 +185,25 @@ static void print_stop(const struct cli *cli, const json_t *view)
 		(void)printf(" in the %s track, at the unit from byte %lld",
 			     cli_text(view, "fault_track"),
 			     (long long)cli_number(view, "fault_at"));
-	(void)printf(fault ? "\n%13ssession %s, reason %s\n" : ";%1ssession %s, reason %s\n", "",
-		     cli_text(view, "session"), cli_text(view, "reason"));
+	(void)printf(fault ? "\n%13ssession %s" : ";%1ssession %s", "", cli_text(view, "session"));
+	if (reason)
+		(void)printf(", reason %s", reason);
+	(void)printf("\n");
 }
 
 static void print_policy(const json_t *view)
 {
 	(void)printf("policy       %s: mode %s, safety_level %s\n", cli_text(view, "policy"),
 		     cli_text(view, "mode"), cli_text(view, "safety_level"));
+}
+
+static void print_destination(const json_t *view, const char *framing)
+{
+	long long sessions = (long long)cli_number(view, "sessions");
+
+	(void)printf("destination  %s: %s, framing %s, %lld session%s\n",
+		     cli_text(view, "destination"), cli_text(view, "action"), framing, sessions,
+		     cli_plural(sessions));
 }
 
 static void print_legend(void)
@@ -200,21 +213,24 @@ static void print_legend(void)
 
 static void print_size(const char *label, const json_t *flow)
 {
+	long long units = (long long)cli_number(flow, "units");
+	long long runes = (long long)cli_number(flow, "runes");
+
 	(void)printf("%-12s %lld bytes, of which %lld are released and %lld are not\n", label,
 		     (long long)cli_number(flow, "received"),
 		     (long long)cli_number(flow, "released"),
 		     (long long)cli_number(flow, "withheld"));
-	(void)printf("%13s%lld are framed, in %lld units, with %lld runes of text\n", "",
-		     (long long)cli_number(flow, "framed"), (long long)cli_number(flow, "units"),
-		     (long long)cli_number(flow, "runes"));
+	(void)printf("%13s%lld are framed, in %lld unit%s, with %lld rune%s of text\n", "",
+		     (long long)cli_number(flow, "framed"), units, cli_plural(units), runes,
+		     cli_plural(runes));
 }
 
 void replay_print(const struct cli *cli, const json_t *view)
 {
 	print_policy(view);
-	(void)printf("destination  %s: %s, framing %s, %lld sessions\n",
-		     cli_text(view, "destination"), cli_text(view, "action"),
-		     cli_text(view, "framing"), (long long)cli_number(view, "sessions"));
+	(void)printf("file         no capture of packets: taken for the raw bytes of a %s track\n",
+		     cli_text(view, "track"));
+	print_destination(view, cli_text(view, "framing"));
 	print_size("received", view);
 	print_legend();
 	print_timeline(cli, view, false);
@@ -261,10 +277,7 @@ static void print_stream(const struct cli *cli, const json_t *view)
 	(void)printf("%13s%.3f ms, %s; the agent is the %s\n", "",
 		     (double)cli_number(view, "duration_us") / 1000, cli_text(view, "end"),
 		     cli_text(view, "agent"));
-	(void)printf("destination  %s: %s, framing %s, %lld sessions\n",
-		     cli_text(view, "destination"), cli_text(view, "action"),
-		     cli_text(json_object_get(view, "request"), "framing"),
-		     (long long)cli_number(view, "sessions"));
+	print_destination(view, cli_text(json_object_get(view, "request"), "framing"));
 	print_lack(cli, view, "client");
 	print_lack(cli, view, "server");
 	print_flow(cli, view, "request");
@@ -290,9 +303,11 @@ void replay_print_capture(const struct cli *cli, const json_t *view)
 	const json_t *streams = json_object_get(view, "streams"), *stream;
 	size_t i;
 
-	print_policy(view);
+	if (json_array_size(streams))
+		print_policy(view);
 	print_troubles(view);
-	print_legend();
+	if (json_array_size(streams))
+		print_legend();
 	json_array_foreach(streams, i, stream)
 	{
 		print_stream(cli, stream);

@@ -316,6 +316,7 @@ const struct command command_run = {
 	.flags = COMMAND_SOCKET | COMMAND_STOP_EARLY,
 	.usage_status = CLI_EXIT_SLUICE,
 	.min_args = 1,
+	.missing = "a command is missing: what is to run",
 	.max_args = -1,
 	.options = options,
 	.option_count = ARRAY_SIZE(options),

@@ -39,11 +39,6 @@ static void print_for_whom(const json_t *watches, bool enforcing, size_t count)
 		(void)printf(" and %zu more", count - named);
 }
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 /* Is anything enforced, and for whom? */
 static void print_enforcement(const struct cli *cli, const json_t *watches)
 {
@@ -61,7 +56,7 @@ static void print_enforcement(const struct cli *cli, const json_t *watches)
 		(void)printf(": no cgroup is watched; 'sluicectl run' or 'sluicectl watch' "
 			     "begins it");
 	if (on) {
-		(void)printf(" for %zu cgroup%s: ", on, plural(on));
+		(void)printf(" for %zu cgroup%s: ", on, cli_plural((long long)on));
 		print_for_whom(watches, true, on);
 	}
 	if (all > on) {
@@ -86,7 +81,8 @@ static void print_open_ways(const struct cli *cli, const json_t *watches)
 	(void)printf("%-13s ", "stays open");
 	if (ways)
 		(void)printf("%s%zu way%s%s, listed with the watches below\n",
-			     cli_on(cli, STYLE_WARN), ways, plural(ways), cli_on(cli, STYLE_PLAIN));
+			     cli_on(cli, STYLE_WARN), ways, cli_plural((long long)ways),
+			     cli_on(cli, STYLE_PLAIN));
 	else
 		(void)printf("no way that is known\n");
 }
@@ -190,9 +186,7 @@ static void print_task(const json_t *task)
 	(void)printf("%-13s %s (%s): ", "  task", cli_text(task, "name"), cli_text(task, "kind"));
 	cli_print_interceptor(task);
 	if (!json_object_get(task, "url"))
-		(void)printf("%lld %s, longest %lld runes",
-			     (long long)cli_number(task, cli_task_unit(task)), cli_task_unit(task),
-			     (long long)cli_number(task, "longest"));
+		cli_print_rules(task);
 	(void)printf("%s\n", json_is_true(json_object_get(task, "warn_only")) ? ", warn only" : "");
 	print_requests(json_object_get(task, "requests"));
 }
@@ -203,8 +197,10 @@ static void print_policy(const json_t *policy)
 	const json_t *output = json_object_get(policy, "output_tasks"), *name;
 	size_t i;
 
-	(void)printf("%-13s %lld %s, mode %s, safety_level %s; exposure bound in runes", "policy",
-		     (long long)cli_number(policy, "number"), cli_text(policy, "name"),
+	(void)printf("%-13s ", "policy");
+	cli_print_safe(cli_text(policy, "name"));
+	(void)printf("%s, mode %s, safety_level %s; exposure bound in runes",
+		     json_is_true(json_object_get(policy, "default")) ? " (default)" : "",
 		     cli_text(policy, "mode"), cli_text(policy, "safety_level"));
 	print_bound(policy, "request");
 	print_bound(policy, "response");

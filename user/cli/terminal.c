@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "sys/fs.h"
+
 /* The rest of an escape sequence comes at once, over slow lines too. */
 #define SEQUENCE_MS 50
 
@@ -40,18 +42,7 @@ void terminal_measure(struct terminal *terminal)
 
 int terminal_write(const char *text, size_t len)
 {
-	ssize_t n;
-
-	while (len) {
-		n = write(STDOUT_FILENO, text, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return fs_write(STDOUT_FILENO, text, len);
 }
 
 int terminal_enter(struct terminal *terminal)

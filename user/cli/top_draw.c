@@ -37,7 +37,8 @@ static const struct {
 	bool right;
 	int sort; /* enum top_sort, or -1 */
 } columns[_COLUMN_MAX] = {
-	[COLUMN_ID] = {"ID", 6, 0, true, TOP_BY_ID},
+	/* All digits: `stream` and `deny` want them, and the last ones tell streams apart. */
+	[COLUMN_ID] = {"ID", 16, 1, true, TOP_BY_ID},
 	[COLUMN_AGE] = {"AGE", 5, 7, true, TOP_BY_AGE},
 	[COLUMN_COMMAND] = {"COMMAND", 12, 1, false, TOP_BY_COMMAND},
 	[COLUMN_PID] = {"PID", 7, 6, true, TOP_BY_PID},
@@ -52,7 +53,7 @@ static const struct {
 	[COLUMN_RESPONSE] = {"RESP CLEARED", 13, 4, true, -1},
 	[COLUMN_SLOWEST] = {"SLOWEST", 12, 5, false, -1},
 	/* Has the rest of the line, where that is enough to be read. */
-	[COLUMN_WHY] = {"WHY", 14, 3, false, -1},
+	[COLUMN_WHY] = {"WHY", 13, 3, false, -1},
 };
 #define RANK_MAX 11u
 
@@ -228,7 +229,7 @@ static void draw_state(const struct top_view *view, struct screen *screen)
 			   view->all, view->filter);
 	} else {
 		screen_put(screen, STYLE_PLAIN, "%zu stream%s", view->all,
-			   view->all == 1 ? "" : "s");
+			   cli_plural((long long)view->all));
 	}
 	screen_line(screen);
 }

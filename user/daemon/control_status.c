@@ -141,7 +141,7 @@ static json_t *policies_json(const struct daemon *daemon)
 
 	TAILQ_FOREACH(named, &policies->named, entry)
 	(void)json_array_append_new(
-		list, policy_json(named->loaded, 0));
+		list, policy_json(named->loaded, named == policies_default(policies)));
 	LIST_FOREACH(loaded, &policies->list, entry)
 	{
 		named = policies_named(policies, loaded->policy->name);
