@@ -12,8 +12,12 @@ if [ "$(id -u)" -ne 0 ]; then
 	echo "check-root loads BPF programs and makes cgroups: run it as root" >&2
 	exit 1
 fi
+# Most of the time of most of them is waiting.
+export TAP_JOBS=${TAP_JOBS:-$(($(nproc) + 1))}
 . scripts/tap.sh
 
+# The longest: its root has to be made first, once.
+tap_program packaging 400 /usr/bin/python3 tests/packaging/test_deb.py
 programs=0
 for program in "$BUILD"/tests/bpf/test_*; do
 	[ -x "$program" ] || continue

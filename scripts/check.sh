@@ -6,6 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
+export TAP_JOBS=${TAP_JOBS:-$(nproc)}
 . scripts/tap.sh
 
 programs=0
@@ -29,6 +30,9 @@ tap_step "layers: includes, headers, symbols, state" scripts/check-layers.sh
 tap_program check-layers 120 tests/scripts/test_check_layers.sh
 tap_program libsluice 120 tests/scripts/test_libsluice.sh
 tap_program header-dependencies 120 /usr/bin/python3 tests/scripts/test_dependencies.py
+tap_program packaging-recipes 120 /usr/bin/python3 tests/packaging/test_recipes.py
 tap_program tap 60 tests/scripts/test_tap.sh
+tap_program replay 120 /usr/bin/python3 tests/scripts/test_replay.py
+tap_program readme 60 /usr/bin/python3 tests/scripts/test_readme.py
 
 tap_summary

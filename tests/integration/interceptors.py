@@ -3,14 +3,19 @@
 
   /allow /deny      a verdict, at once            /transform     one that rewrites the text
   /word             denies where the text has FORBIDDEN in it
+  /warn             allows, with warnings         /evidence      denies, with evidence
+  /gate             as /word, once `gate` is set
+  /last             denies the last of a response, and allows all before
+  /left             never answers of what was broken off, and allows all else
   /hang             never answers                 /close         closes, without an answer
   /reset            resets, without an answer     /cut           closes amid an answer
   /late             answers after `late` seconds  /drip          a byte each `drip` seconds
   /twice            answers two times, the second time with a verdict of the other kind
-  /wrong            answers with the verdict on the request before it, and names its span
+  /wrong            as /word, and names the span of the request before it
   /huge             10 MB of a verdict            /endless       a body without an end
   /invalid-json     /invalid-utf8                 /no-object     what is no verdict
   /malformed        a verdict that says host_error: itself
+  /deep             a verdict with arrays in arrays, 20,000 of them
   /status           500, with a verdict           /redirect      307, to /allow
 
 What each request brought is kept in `requests`, in the order of arrival.
@@ -24,6 +29,9 @@ import threading
 
 ALLOW, DENY = {'decision': 'allow'}, {'decision': 'deny', 'reason': 'test_word'}
 FORBIDDEN = 'forbidden'
+WARN = {'decision': 'allow', 'warnings': [
+    {'reason': 'tone', 'message': FORBIDDEN}, {'reason': FORBIDDEN + ' Words'}, {'message': 'x'}]}
+EVIDENCE = {'quote': FORBIDDEN}
 HUGE = 10 << 20
 
 
@@ -40,6 +48,10 @@ class Request:
     @property
     def text(self):
         return self.context['target']['content']
+
+    @property
+    def reason(self):
+        return self.context['response']['finish_reason']
 
     @property
     def span(self):
@@ -90,6 +102,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_word(self, request):
         self.answer(request.verdict())
 
+    def do_warn(self, _):
+        self.answer(WARN)
+
+    def do_evidence(self, _):
+        self.answer(DENY | {'evidence': EVIDENCE, 'message': FORBIDDEN})
+
+    def do_gate(self, request):
+        self.server.gate.wait(30)
+        self.answer(request.verdict())
+
+    def do_last(self, request):
+        self.answer(ALLOW if request.reason == 'incremental' else DENY)
+
+    def do_left(self, request):
+        if request.reason == 'stream_incomplete':
+            self.do_hang(request)
+        else:
+            self.answer(ALLOW)
+
     def do_hang(self, _):
         self.server.stopped.wait()
         self.close_connection = True
@@ -129,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_wrong(self, request):
         other = self.before or request
-        self.answer(other.verdict() | {'extensions': {'sluice': {'span': other.span}}})
+        self.answer(request.verdict() | {'extensions': {'sluice': {'span': other.span}}})
 
     def do_huge(self, request):
         self.answer(request.verdict() | {'message': 'x' * HUGE})
@@ -152,6 +183,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_malformed(self, _):
         self.answer({'decision': 'deny', 'reason': 'host_error:interceptor_failed'})
+
+    def do_deep(self, _):
+        depth = 20000
+        self.answer(b'{"decision":"allow","x":%s%s}' % (b'[' * depth, b']' * depth))
 
     def do_status(self, _):
         self.answer(ALLOW, 500)
@@ -178,6 +213,7 @@ class Interceptors:
         self.server.handle_error = lambda *_: None
         self.server.requests, self.server.lock = [], threading.Lock()
         self.server.stopped = threading.Event()
+        self.gate = self.server.gate = threading.Event()
         self.server.late, self.server.drip = late, drip
         self.port = None if unix else self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
@@ -195,6 +231,7 @@ class Interceptors:
 
     def close(self):
         self.server.stopped.set()
+        self.gate.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join(10)

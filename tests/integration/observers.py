@@ -2,8 +2,8 @@
 """What an observer of the daemon can read, and whether withheld text is in it.
 
 Outlets are a table, name -> function of the scene (scenes.py) that returns what can be read
-there, as bytes: a new outlet is a new row. Rows named `control METHOD` and `sluicectl
-COMMAND` stand for the methods and the commands there are; uncovered() tells which have none.
+there, as bytes: a new outlet is a new row. Rows named `control METHOD`, `sluicectl
+COMMAND` and `web PATH` stand for those there are; uncovered() tells which have none.
 """
 import base64
 import contextlib
@@ -13,12 +13,16 @@ import glob
 import json
 import mmap
 import os
+import pty
 import re
+import select
+import socket
 import subprocess
+import time
 import urllib.parse
 
 from scenes import MARKER, WIDE
-from sluice_test import ROOT, SLUICECTL, Control
+from sluice_test import ROOT, SLUICECTL, SLUICED, Control
 from waiting import check
 
 WINDOW = 6
@@ -165,12 +169,87 @@ def ctl_deny(scene):
     return b''.join(ctl('deny', str(number))(scene) for number in ids)
 
 
+def ctl_handover(scene):
+    """To successors that end before they take over: one with a word, one without."""
+    return b''.join(ctl('handover', '--wait', '1', '--', *command)(scene) for command in (
+        [SLUICED, '--policy', '/nonexistent', '--instance', scene.daemon.instance], ['/bin/false']))
+
+
 def ctl_audit(scene):
     return ctl('audit', 'head')(scene) + ctl('audit', 'verify', scene.daemon.audit)(scene)
 
 
 def ctl_policy(scene):
-    return ctl('policy', 'check', scene.daemon.policy)(scene)
+    return ctl('policy', 'check', scene.daemon.policy)(scene) + ctl('policy', 'show')(scene)
+
+
+def ctl_top(scene):
+    """Some frames, the last of them with all of a stream."""
+    master, slave = pty.openpty()
+    process = scene.bench.spawn(
+        [SLUICECTL, '--socket', scene.daemon.socket, 'top', '--interval-ms', '100'],
+        stdin=slave, stdout=slave, stderr=slave, env=dict(os.environ, TERM='xterm'))
+    os.close(slave)
+    found = b''
+    with contextlib.suppress(OSError):  # its end
+        for keys in (b'', b'\r', b'q'):
+            os.write(master, keys)
+            while select.select([master], [], [], 0.3)[0] and len(found) < 1 << 20:
+                found += os.read(master, 65536)
+                if keys != b'q' and found.count(b'\x1b[H') % 3 == 0:
+                    break
+    process.wait(10)
+    os.close(master)
+    return found
+
+
+def ctl_events(scene):
+    """What is told while something happens; all of it is in what `control events` has."""
+    found = b''
+    for words in ([], ['--json']):
+        process = scene.bench.spawn([SLUICECTL, '--socket', scene.daemon.socket, 'events', *words],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 10
+        while not select.select([process.stdout], [], [], 0.1)[0] and time.monotonic() < end:
+            watch_and_unwatch(scene)
+        process.terminate()
+        found += process.communicate(timeout=10)[0]
+    return found
+
+
+def ctl_completion(scene):
+    return b''.join(scene.daemon.ctl('completion', word).stdout
+                    for word in ('bash', 'streams', 'watches', 'policies'))
+
+
+def web(path):
+    """A row of a path of the web listener: its head and body, as they come."""
+    def call(scene):
+        with socket.create_connection(('127.0.0.1', scene.daemon.web), 10) as client:
+            client.sendall(b'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' %
+                           path.encode())
+            return b''.join(iter(lambda: client.recv(1 << 16), b''))
+    return call
+
+
+def web_streams(scene):
+    """The list, and each stream of it, and one that is not there."""
+    ids = [stream['id'] for stream in scene.daemon.call('streams')['streams']] + [1 << 40]
+    return web('/streams.json')(scene) + b'\n'.join(web('/streams.json?id=%d' % number)(scene)
+                                                    for number in ids)
+
+
+def handover(scene):
+    """Of what is no successor: the line with which it is sent away, and no more."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.settimeout(10)
+        client.connect(handover_socket(scene.daemon))
+        client.sendall(b'hello')
+        return b''.join(iter(lambda: client.recv(1 << 16), b''))
+
+
+def handover_socket(daemon):
+    return '/run/sluice/%s.handover' % daemon.instance
 
 
 def process(scene):
@@ -258,6 +337,10 @@ OUTLETS = {
     'control unwatch': watch_and_unwatch,
     'control run.create': run_and_finish,
     'control run.finish': run_and_finish,
+    'control policy.load': ask('policy.load', text='version: 1\nname: outlet\n'),
+    'control policy.show': ask('policy.show'),
+    'control policy.reload': ask('policy.reload'),
+    'control events': lambda scene: scene.events(),
     'control audit.head': ask('audit.head'),
     'sluicectl run': ctl_run,
     'sluicectl watch': ctl_watch,
@@ -270,7 +353,16 @@ OUTLETS = {
     'sluicectl policy': ctl_policy,
     'sluicectl audit': ctl_audit,
     'sluicectl doctor': ctl('doctor'),
+    'sluicectl handover': ctl_handover,
     'sluicectl version': ctl('version'),
+    'sluicectl top': ctl_top,
+    'sluicectl events': ctl_events,
+    'sluicectl completion': ctl_completion,
+    'web /': web('/'),
+    'web /metrics': web('/metrics'),
+    'web /streams.json': web_streams,
+    'web /status.json': web('/status.json'),
+    'the handover socket': handover,
     'the log': lambda scene: scene.daemon.read_log().encode(),
     'the audit trail': lambda scene: files_below(scene.daemon.audit),
     'state files': lambda scene: files_below('/run/sluice/%s*' % scene.daemon.instance),
@@ -311,11 +403,19 @@ def commands():
     return [row.split()[0] for row in listed.splitlines() if row.split()[0] != 'help']
 
 
+def paths():
+    """The paths that the web listener answers, as the table of the daemon's source has them."""
+    source = read(os.path.join(ROOT, 'user', 'daemon', 'web.c')).decode()
+    table = re.search(r'(?s)\broutes\[\] = \{(.*?)\n\};', source)
+    check(table, 'web.c has no table of routes any more')
+    return re.findall(r'\{"([^"]+)",', table[1])
+
+
 def uncovered():
-    """The methods and commands that no outlet stands for, and the rows without one."""
-    there = {'control ' + name for name in methods()} | {'sluicectl ' + name
-                                                         for name in commands()}
-    rows = {name for name in OUTLETS if name.startswith(('control ', 'sluicectl '))}
+    """Methods, commands and paths that no outlet stands for, and the rows without one."""
+    there = {'control ' + name for name in methods()} | {'web ' + name for name in paths()} | {
+        'sluicectl ' + name for name in commands()}
+    rows = {name for name in OUTLETS if name.startswith(('control ', 'sluicectl ', 'web '))}
     return sorted(there ^ rows)
 
 

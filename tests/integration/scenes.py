@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scene is a real daemon with real traffic: each case of it puts a marker where it is
 withheld, by a denial, by a fault, or since its message is never whole."""
+import contextlib
 import functools
 import json
 import urllib.parse
 
 from http_bench import request
-from sluice_test import TERM
+from sluice_test import TERM, Control
 from test_websocket_hostile import AGREED, UPGRADE, client, frame
 from waiting import equal, wait_for
 
@@ -162,6 +163,11 @@ print(json.dumps({name: data.hex() for name, (s, data) in rows.items()}))
 '''
 
 
+EVENTS = ['stream_opened', 'stream_refused', 'stream_settled', 'session_opened',
+          'session_settled', 'outcome', 'refusal', 'watermark', 'control', 'fence', 'watch',
+          'unwatch', 'policy']
+
+
 class Scene:
     """A daemon with the traffic of the cases: begin() until each stream is denied or waits,
     end() until the agent has gone."""
@@ -170,7 +176,11 @@ class Scene:
         self.bench, self.cases = bench, cases
         self.daemon = bench.daemon(policy, start=False)
         self.daemon.options = ['--verbose']
+        self.daemon.web = bench.free_port()
         self.daemon.start()
+        self.follower = Control(self.daemon.socket)
+        self.follower.call('events', types=EVENTS)
+        self.told = b''
         self.servers = [bench.server(functools.partial(self.serve, case)) for case in cases]
         self.run = self.said = None
         self.came = {}
@@ -192,6 +202,14 @@ class Scene:
         wait_for(lambda: self.daemon.status()['streams']['open'] == waiting, 10,
                  '%d streams that wait' % waiting)
         return self
+
+    def events(self):
+        """All that was told so far to a client that follows since before the first stream."""
+        self.follower.sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while piece := self.follower.sock.recv(1 << 20):
+                self.told += piece
+        return self.told
 
     def waits(self):
         """The streams that wait."""

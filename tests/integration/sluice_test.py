@@ -102,15 +102,18 @@ class Daemon:
         self.policy = bench.file(name + '.yaml', policy) if policy else None
         self.pins = os.path.join(BPFFS, 'sluice', name)
         self.cgroup = os.path.join(cgroup2_mount(), 'sluice.' + name)
-        self.state = [os.path.join('/run/sluice', name + end) for end in ('', '.sock', '.lock')]
+        self.state = [os.path.join('/run/sluice', name + end)
+                      for end in ('', '.sock', '.lock', '.handover')]
         self.process = None
         self.audit = os.path.join(bench.folder, name + '.audit')
         self.options = []
         self.port = bench.free_port()
+        self.web = None  # a port of 127.0.0.1, for metrics and the page
 
     def arguments(self):
+        web = ['--metrics', '127.0.0.1:%d' % self.web] if self.web else ['--no-metrics']
         arguments = [SLUICED, '--instance', self.instance, '--socket', self.socket,
-                     '--port', str(self.port), '--audit', self.audit, *self.options]
+                     '--port', str(self.port), '--audit', self.audit, *web, *self.options]
         return arguments + (['--policy', self.policy] if self.policy else [])
 
     def start(self, seconds=20):

@@ -193,6 +193,16 @@ except OSError as error:
           done.stdout)
     equal(server.connections, [], 'connections at the server')
     equal(daemon.counters()['refused_denied'], 1, 'the counter')
+    advice = 'refused_denied: 127.0.0.1:%d is denied by rule 1 ("127.0.0.1:%d")' % (
+        (server.port,) * 2)
+    check(advice in done.stderr.decode(), 'run said %r, not %r', done.stderr, advice)
+    # The first rule that matches; what is built in comes before those of the file.
+    policy = policy.replace('  - {', '  - {match: "127.0.0.1:1", action: deny}\n  - {')
+    for address, rule in (('127.0.0.1', 'rule 2 ("127.0.0.1:%d")' % server.port),
+                          ('169.254.1.2', 'a built-in rule ("169.254.0.0/16:*")')):
+        done = daemon.agent(agent.replace('127.0.0.1', address), server.port, policy=policy)
+        advice = 'refused_denied: %s:%d is denied by %s' % (address, server.port, rule)
+        check(advice in done.stderr.decode(), 'run said %r, not %r', done.stderr, advice)
 
 
 def unframed_destination(bench):
@@ -231,7 +241,7 @@ def bad_control_requests(bench):
 
 
 def agents_may_not_control(bench):
-    """the control socket refuses a process of a watched cgroup, and any uid but 0"""
+    """the control socket refuses a process of a watched cgroup, and who is in no group"""
     daemon = bench.daemon()
     cgroup = bench.cgroup()
     equal(daemon.ctl('watch', cgroup).returncode, 0, 'exit status of watch')

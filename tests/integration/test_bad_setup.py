@@ -42,7 +42,7 @@ def bad_policies(bench):
             (POLICY + 'limits: {eager_bytes: 4096}\n', ('eager_bytes', 'reset')),
             (POLICY.replace('terms: ["forbidden"]', 'terms: [""]'), ('term',)),
             (POLICY.replace('kind: terms', 'kind: regex'), (':8:', 'terms', 'patterns')),
-            (POLICY.replace('kind: terms', 'kind: interceptor'), ('interceptor', 'not built')),
+            (POLICY.replace('kind: terms', 'kind: interceptor'), (':8:', 'terms', 'url')),
             (POLICY.replace('[words]', '[other]', 1), ('other',)),
             (POLICY + 'mode: watch\n', (':9:7', 'watch', 'observe')),
             (POLICY + 'safety_level: full\n', (':9:15', 'full', 'deferred')),
@@ -194,6 +194,8 @@ def removal_is_complete(bench):
     daemon.kill()
     done = bench.run([SLUICED, '--instance', daemon.instance, '--remove'])
     equal(done.returncode, 0, 'exit status; %r' % done.stderr)
+    equal(done.stderr.decode().splitlines(),
+          ["sluiced: '%s' is no longer mediated" % cgroup], 'what it says')
     nothing = [path for path in (daemon.pins, daemon.cgroup) if os.path.exists(path)]
     equal(nothing, [], 'left over')
     # The cgroup is free: a connect from inside is nobody's business any more.

@@ -120,14 +120,16 @@ def status_says_the_level(bench):
         done = daemon.ctl('watch', *options, bench.cgroup())
         equal(done.returncode, 0, 'exit status of watch; %r' % done.stderr)
     said = daemon.ctl('status').stdout.decode()
-    for words in ('mixed, mode enforce, safety_level deferred; exposure bound in runes, '
+    for words in ('mixed (default), mode enforce, safety_level deferred; exposure bound in runes, '
                   'request 8, response 4\n',
                   'looking, mode observe, safety_level blocking; exposure bound in runes, '
                   'request unbounded, response unbounded\n',
-                  'trial (terms): 1 terms, longest 4 runes, warn only\n',
+                  'trial (terms): 1 term, longest 4 runes, warn only\n',
                   'output      after\n', 'policy mixed\n', 'policy looking, enforces nothing\n',
                   'buffered      no\n'):
         check(words in said, 'no %r in %s', words, said)
+    equal([(policy['name'], policy['default']) for policy in daemon.status()['policies']],
+          [('mixed', True), ('looking', False)], 'policies and which is the default')
 
 
 def policy_levels(bench):
@@ -341,6 +343,8 @@ def framing_auto(bench):
         said = json.loads(done.stdout)
         equal(said['framing'], framing, 'the framing of %r' % data)
         equal(said['released'] == len(data), status == 0, 'whether all is released: %s' % said)
+    said = bench.run([SLUICECTL, 'replay', '--policy', policy, '-'], stdin=b'EHLO x').stdout.decode()
+    check('no capture of packets' in said and '|%s|' % ('.' * 60) in said, 'it said %s', said)
     for words in (['--track', 'response'], ['--framing', 'http1'],
                   ['--track', 'response', '--framing', 'sse']):
         done = bench.run([SLUICECTL, 'replay', '--policy', policy, *words, '-'])
@@ -355,6 +359,11 @@ def doctor(bench):
     equal(done.returncode, 0, 'exit status; %r' % done.stderr)
     check('cgroup/connect4' in done.stdout.decode(), 'it said %r', done.stdout)
     json.loads(done.stdout)
+    said = bench.run([SLUICECTL, '--socket', path, 'doctor']).stdout.decode()
+    last = said.splitlines()[-1]
+    check(last.startswith('all that is required is there; ') and
+          last.endswith('warnings' if 'warning: ' not in said else 'warning' +
+                        's' * (said.count('warning: ') > 1)), 'the last line is %r', last)
     done = bench.run([SLUICED, '--check'])
     equal(done.returncode, 0, 'exit status of sluiced --check; %r' % done.stderr)
     json.loads(done.stdout)

@@ -335,6 +335,28 @@ def of_the_daemon(bench):
     check(ways, 'no open ways in %r', daemon.status())
     for way in ways:
         check(': %s\n' % way in text, '%r is not in %r', way, text)
+    check('held bytes: none wait in the kernel\n' in text, 'it said %r', text)
+
+
+EAGER = """\
+version: 1
+name: eager
+framing: ndjson
+on_deny: reset
+limits: {eager_bytes: 4096}
+request: {tasks: [words]}
+tasks:
+  words: {kind: terms, terms: ["forbidden"]}
+"""
+
+
+def what_waits_in_the_kernel(bench):
+    """what of held bytes the daemon's policies let wait where others may see it"""
+    daemon = bench.daemon(EAGER)
+    text = daemon.ctl('doctor').stdout.decode()
+    check('held bytes: up to 4096 of a flow wait in the kernel under policy eager\n' in text and
+          'none wait' not in text, 'it said %r', text)
+    equal([policy['eager_bytes'] for policy in daemon.status()['policies']], [4096], 'status')
 
 
 def in_one_namespace(bench):
@@ -354,4 +376,5 @@ if __name__ == '__main__':
     else:
         main([quiet, rules_of_nftables, what_it_sees, many_rules, rules_of_iptables,
               nothing_is_made, routes_and_rules, routes_that_wrap, sockets_and_settings,
-              without_capabilities, without_parts, of_the_daemon, in_one_namespace])
+              without_capabilities, without_parts, of_the_daemon, what_waits_in_the_kernel,
+              in_one_namespace])

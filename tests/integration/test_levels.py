@@ -71,7 +71,9 @@ class Steps:
 
     def __init__(self, bench, policy, ask=None):
         self.bench, self.pieces = bench, queue.Queue()
-        self.daemon = bench.daemon(policy)
+        self.daemon = bench.daemon(policy, start=False)
+        self.daemon.web = bench.free_port()
+        self.daemon.start()
         self.server = bench.server(self.serve)
         if ask is None:
             words = ['curl', '-sSN', '-m', '30', '-w', '\nstatus %{http_code}',

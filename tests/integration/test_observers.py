@@ -64,12 +64,16 @@ def forms_are_found(_bench):
 def every_outlet_has_a_row(bench):
     """no control method, command, listening socket and file of the daemon is left out"""
     equal(uncovered(), [], 'methods and commands without a row, or rows without one')
-    daemon = bench.daemon(POLICY)
+    daemon = bench.daemon(POLICY, start=False)
+    daemon.web = bench.free_port()
+    daemon.start()
     for method in observers.methods():
         answer = json.loads(observers.ask(method)(Scope(daemon)))
         check(answer.get('error', {}).get('code') != NO_SUCH_METHOD, '%s: %s', method, answer)
     sockets = set(listening(daemon.process.pid))
-    equal(sockets, {('unix', daemon.socket), ('tcp', daemon.port)}, 'what the daemon listens at')
+    equal(sockets, {('unix', daemon.socket), ('unix', observers.handover_socket(daemon)),
+                    ('tcp', daemon.port), ('tcp', daemon.web)},
+          'what the daemon listens at')
     for path in written(daemon.process.pid):
         check(path == daemon.log or path.startswith((daemon.audit + '/', '/run/sluice/')),
               'the daemon writes to %s', path)

@@ -4,6 +4,7 @@
 what is clean is not delayed, and what cannot be judged ends closed."""
 import json
 import os
+import re
 
 from http_bench import ChatServer, Curl, all_at_once, ask
 from sluice_test import ROOT, SLUICECTL, main
@@ -144,6 +145,12 @@ def what_a_policy_comes_to(bench):
     said = bench.run([SLUICECTL, 'policy', 'check', path]).stdout.decode()
     for words in ('task tickets: regex, 2 patterns, longest 76 runes', 'active jwt: jwt\n'):
         check(words in said, 'it said %s', said)
+    for row in said.splitlines():
+        check(not row.endswith(' '), 'spaces at the end of %r', row)
+        check(len(row) <= 80 or not row.startswith(('  active ', '    ')), 'a long line: %r', row)
+    active = re.sub(r'\n {4}', ' ', said)
+    for name, rules in tasks['numbers']['active'].items():
+        check('active %s: %s\n' % (name, ', '.join(rules)) in active, 'no %s in %s', name, said)
 
     policy = bench.file('policy.yaml', POLICY)
     capture = bench.file('capture', 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n'

@@ -187,8 +187,13 @@ static void test_names(void **state)
 	named = policies_named(policies, "a");
 	assert_ptr_equal(named->loaded, a);
 	assert_ptr_equal(policies_default(policies), named);
-	policies_set_name(named, next);
+	assert_false(named->by_call);
+	policies_set_name(named, next, &(struct unix_peer){.pid = 7, .uid = 8});
 	assert_ptr_equal(policies_named(policies, "a")->loaded, next);
+	assert_true(named->by_call);
+	assert_int_equal(named->by.pid, 7);
+	policies_set_name(named, next, NULL);
+	assert_false(named->by_call);
 	assert_int_equal(a->references, 1);
 	policies_forget_name(policies, named);
 	assert_null(policies_named(policies, "a"));

@@ -70,7 +70,8 @@ static int run_through(void)
 	struct span_item item;
 	int err = span_set_new(&config, &set);
 
-	if (err || (err = span_open(set, "a", SPAN_TEXT, &a)) || (err = span_open(set, "b", SPAN_TEXT, &b)))
+	if (err || (err = span_open(set, "a", SPAN_TEXT, &a)) ||
+	    (err = span_open(set, "b", SPAN_TEXT, &b)))
 		return err;
 	err = span_prime(set, a, (const uint8_t *)"primed", 6);
 	if (!err)
