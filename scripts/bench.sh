@@ -7,14 +7,19 @@
 #   ndjson sse terms regex session audit     core alone, without privileges
 #   idle_memory round_trips audit_cost bulk  streams through the daemon, beside HAProxy
 #   tokens streams                           token streams of model servers over HTTP
+#   control                                  asking about 5,000 streams
+#   page                                     the status page in a browser, 1,000 streams
+#   waiting moderated                        streams that wait for interceptors, and others
+#   observed scrape handover                 what operators do, and what it costs streams
 #
-# The last two lines need root. Called by `make bench`.
+# The last six lines need root. Called by `make bench`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 status=0
 parts=("$@")
 all="ndjson sse terms regex session audit idle_memory round_trips audit_cost bulk tokens streams"
+all+=" control page waiting moderated observed scrape handover"
 
 for part in "${parts[@]}"; do
 	if [[ " $all " != *" $part "* ]]; then
@@ -61,4 +66,9 @@ run "records of the audit trail" nothing "$BUILD/tests/bench/bench_audit" -- aud
 run "streams through the daemon, beside HAProxy" root \
 	/usr/bin/python3 tests/bench/net.py -- idle_memory round_trips audit_cost bulk
 run "token streams over HTTP" root /usr/bin/python3 tests/bench/streams.py -- tokens streams
+run "asking about open streams" root /usr/bin/python3 tests/bench/control.py -- control
+run "the status page" root /usr/bin/python3 tests/bench/page.py -- page
+run "tasks that wait for interceptors" root \
+	/usr/bin/python3 tests/bench/tasks.py -- waiting moderated
+run "operators" root /usr/bin/python3 tests/bench/operators.py -- observed scrape handover
 exit "$status"

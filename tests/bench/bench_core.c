@@ -22,6 +22,7 @@
 #include "core/terms.h"
 
 #define TERMS	    100u
+#define MANY_TERMS  1000u
 #define REPEATS	    15u
 #define STREAM_SIZE (4u << 20)
 #define READ_SIZE   65536u
@@ -121,19 +122,19 @@ static struct input make_events(size_t events, size_t len)
 }
 
 /*
- * 100 code names and phrases as a deny list has them; or, as the worst of lists
+ * So many code names and phrases as a deny list has them; or, as the worst of lists
  * for this text, terms that each begin with one of its words.
  */
-static struct terms *make_terms(bool like_text)
+static struct terms *make_terms(size_t count, unsigned int fold, bool like_text)
 {
 	static const char consonants[] = "bcdfghjklmnprstvz", vowels[] = "aeiou";
-	char text[TERMS][32];
-	const char *terms[TERMS];
+	char text[MANY_TERMS][32];
+	const char *terms[MANY_TERMS];
 	struct terms *built;
 	unsigned int seed = 7;
 	size_t bad;
 
-	for (size_t i = 0; i < TERMS; i++) {
+	for (size_t i = 0; i < count; i++) {
 		char *at = text[i];
 
 		if (like_text)
@@ -146,7 +147,7 @@ static struct terms *make_terms(bool like_text)
 		*at = '\0';
 		terms[i] = text[i];
 	}
-	if (terms_new(terms, TERMS, 0, &bad, &built) < 0)
+	if (terms_new(terms, count, fold, &bad, &built) < 0)
 		exit(1);
 	return built;
 }
@@ -279,6 +280,25 @@ static void report_speed(const char *name, const struct input *input, const stru
 	report(name, (double)input->len / 1e6 / best(input, &way), "MB/s");
 }
 
+/* Lines that are text but for a few bytes, and events that are mostly not. */
+static void many_terms(const struct input *events)
+{
+	struct input lines = make_input(16000, SIZE_MAX, STREAM_SIZE);
+	struct terms *terms = make_terms(MANY_TERMS, TERMS_FOLD_CASEFOLD, false);
+	const struct way way = {
+		.events = true,
+		.terms = terms,
+		.extract = {.kind = EXTRACT_OPENAI_CHAT},
+		.read_size = READ_SIZE,
+	};
+
+	report("sse_1000_casefold_terms", (double)events->len / 1e6 / best(events, &way), "MB/s");
+	report_speed("ndjson_16000_1000_casefold_terms_stream", &lines, terms,
+		     (struct extract){.kind = EXTRACT_PATH, .path = "text"});
+	terms_free(terms);
+	free(lines.data);
+}
+
 static void throughput(const struct terms *terms, const struct terms *hard)
 {
 	static const size_t sizes[] = {120, 1000, 16000};
@@ -380,6 +400,7 @@ static void sse(const struct terms *terms, const struct terms *hard)
 	}
 	way.terms = hard;
 	report("sse_100_terms_like_text", mb / best(&input, &way), "MB/s");
+	many_terms(&input);
 	report_speed("ndjson_same_size_100_terms_stream", &lines, terms,
 		     (struct extract){.kind = EXTRACT_PATH, .path = "text"});
 	way.terms = terms;
@@ -414,7 +435,7 @@ static bool is_chosen(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct terms *terms = make_terms(false), *hard = make_terms(true);
+	struct terms *terms = make_terms(TERMS, 0, false), *hard = make_terms(TERMS, 0, true);
 
 	for (int i = 1; i < argc; i++) {
 		if (!is_part(argv[i])) {

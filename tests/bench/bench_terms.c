@@ -30,6 +30,15 @@ static const char *const syllables[] = {
 static const char *const cyrillic[] = {"при", "вет", "как", "де", "ла", "сло", "во", "йо", " "};
 static const char *const chinese[] = {"你", "好", "世", "界", "机", "器", "学", "习", "，"};
 
+/* English as a model writes it, with what casefold folds. */
+static const char *const prose[] = {
+	"The",	   "language", "model",	   "answers", "each",	 "question,", "and",	"people",
+	"read",	   "it",       "as",	   "it",      "streams", "past.",     "In",	"London",
+	"Mr.",	   "Smith",    "asked:",   "How",     "much",	 "of",	      "this",	"system",
+	"is",	   "new?",     "Nothing,", "she",     "said;",	 "the",	      "answer", "was",
+	"written", "before",   "I",	   "came.",
+};
+
 struct corpus {
 	const char *name;
 	const char *const *parts;
@@ -170,6 +179,7 @@ int main(void)
 					      true};
 	/* Text made of what terms are made of: something begins everywhere. */
 	static const struct corpus hostile = {"hostile", syllables, ARRAY_SIZE(syllables), false};
+	static const struct corpus written = {"prose", prose, ARRAY_SIZE(prose), true};
 	static const struct corpus russian = {"cyrillic", cyrillic, ARRAY_SIZE(cyrillic), false};
 	static const struct corpus hanzi = {"chinese", chinese, ARRAY_SIZE(chinese), false};
 	const unsigned int all = TERMS_FOLD_CASEFOLD | TERMS_FOLD_NFKC | TERMS_FOLD_IGNORABLE;
@@ -183,6 +193,8 @@ int main(void)
 	bench_terms(&hanzi, 100, 0, "plain", 4096);
 	bench_terms(&english, 100, TERMS_FOLD_CASEFOLD, "casefold", 64);
 	bench_terms(&english, 100, TERMS_FOLD_CASEFOLD, "casefold", 4096);
+	bench_terms(&written, 1000, TERMS_FOLD_CASEFOLD, "casefold", 4096);
+	bench_terms(&written, 1000, TERMS_FOLD_CASEFOLD, "casefold", 16384);
 	bench_terms(&english, 100, all, "folded", 64);
 	bench_terms(&english, 100, all, "folded", 4096);
 	bench_terms(&hostile, 100, all, "folded", 4096);

@@ -7,6 +7,7 @@ through Sluice, ROUNDS times in one run; the median of the rounds is reported, w
 ratios, since the machine's own speed drifts. One JSON line per figure, as the other
 benchmarks print. As root.
 """
+import contextlib
 import json
 import os
 import shutil
@@ -166,16 +167,23 @@ def idle_memory(measurement):
     holder.wait(20)
 
 
-def main():
+@contextlib.contextmanager
+def a_bench():
+    """One that is taken away again; what is left over of it is told."""
     bench = Bench('bench')
     try:
+        yield bench
+    finally:
+        for complaint in bench.clean():
+            print(complaint, file=sys.stderr)
+
+
+def main():
+    with a_bench() as bench:
         measurement = Measurement(bench)
         for measure in (idle_memory, round_trips, audit_cost, bulk):
             if len(sys.argv) < 2 or measure.__name__ in sys.argv[1:]:
                 measure(measurement)
-    finally:
-        for complaint in bench.clean():
-            print(complaint, file=sys.stderr)
 
 
 if __name__ == '__main__':

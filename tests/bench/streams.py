@@ -24,8 +24,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
-from net import report  # noqa: E402
-from sluice_test import BUILD, Bench  # noqa: E402
+from net import a_bench, report  # noqa: E402
+from sluice_test import BUILD  # noqa: E402
 
 ROUNDS = int(os.environ.get('ROUNDS', '7'))
 STREAMS = int(os.environ.get('STREAMS', '5000'))
@@ -182,15 +182,11 @@ def main():
     unknown = set(sys.argv[1:]) - set(PARTS)
     if unknown:
         sys.exit('there is no part %s; there are %s' % (', '.join(unknown), ', '.join(PARTS)))
-    bench = Bench('bench')
-    try:
+    with a_bench() as bench:
         measurement = Measurement(bench)
         for name, measure in PARTS.items():
             if len(sys.argv) < 2 or name in sys.argv[1:]:
                 measure(measurement)
-    finally:
-        for complaint in bench.clean():
-            print(complaint, file=sys.stderr)
 
 
 if __name__ == '__main__':
