@@ -90,6 +90,13 @@ tap_wait() {
 	done
 }
 
+# The same of a program that needs the machine for itself.
+tap_alone() {
+	tap_wait
+	tap_program "$@"
+	tap_wait
+}
+
 # The lines of the next program in order, and what they count.
 tap_tell() {
 	local number=$tap_told name status passed failed skipped planned limit
