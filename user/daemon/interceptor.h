@@ -20,6 +20,8 @@
  *      comes when that has been asked.
  *  N8. What an interceptor is told, and nobody waits for, goes out where there is room, gives way
  *      to any question, and what is answered is not read. At most LIMIT_NOTES of each.
+ *  N9. Of a burst of answers one is taken before other streams are served, or as many as take as
+ *      long as those did since the last.
  *  N7. No text is logged, and what was asked is wiped from memory.
  *
  * Where a kept connection is found closed before a byte of an answer came, libcurl sends the

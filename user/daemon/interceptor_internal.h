@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +13,6 @@
 
 #include "base/macros.h"
 #include "daemon/interceptor.h"
-#include "daemon/limits.h"
 
 /* Of a task's name: counts of the policies that are gone, and as long as the daemon. */
 struct interceptor_total {
@@ -29,12 +27,12 @@ struct interceptors {
 	size_t total_count;
 	CURLM *multi;
 	struct curl_slist *headers;
-	struct event timer, wake;
+	struct event timer, wake, ready;
 	TAILQ_HEAD(, interceptor) list; /* whose turn is next, first */
 	uint32_t in_flight;
-	/* Sockets of connections that are kept, and of no question. */
-	struct pollfd idle[2 * LIMIT_QUESTIONS];
-	nfds_t idle_count;
+	int busy_fd, idle_fd; /* epoll: sockets of questions, and of kept connections */
+	uint64_t turn_ns;     /* boot clock: when the last turn of taking answers ended */
+	bool left_over;	      /* it took not all that there was */
 };
 
 struct interceptor {
@@ -91,14 +89,26 @@ void interceptor_totals_free(struct interceptors *interceptors);
 /* -ENOMEM, -EIO: libcurl refuses. */
 int transfer_begin(struct question *question) must_check;
 void transfer_end(struct question *question);
-/* A socket has no question any more; it has one again, or is closed. */
-void idle_add(struct interceptors *interceptors, int fd);
-void idle_remove(struct interceptors *interceptors, int fd);
+/* libcurl looks at a socket, or at its timers, and what that brought is settled. */
+void transfer_act(struct interceptors *interceptors, curl_socket_t fd, int what);
+
+/* -errno: no epoll instance, or no memory. */
+int sockets_start(struct interceptors *interceptors) must_check;
+/* Also after sockets_start() failed. */
+void sockets_stop(struct interceptors *interceptors);
+/*
+ * What a question waits for on a socket: EPOLLIN, EPOLLOUT or both; is_watched: it waited for
+ * something else so far. -errno: nothing would be heard of it.
+ */
+int sockets_watch(struct interceptors *interceptors, int fd, uint32_t events,
+		  bool is_watched) must_check;
+/* The socket has no question any more. */
+void sockets_rest(struct interceptors *interceptors, int fd);
 /*
  * What nobody asked for is no answer to the next question: the connections on which there is
  * something are ended, so that none of them is used again.
  */
-void idle_sweep(struct interceptors *interceptors);
+void sockets_sweep(struct interceptors *interceptors);
 
 /* Looks soon, from the loop, for what waits, and for what failed. */
 void transfer_wake(struct interceptors *interceptors);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,12 +30,6 @@ static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_so
 	return fd;
 }
 
-static int on_close(void *context, curl_socket_t fd)
-{
-	idle_remove(context, fd);
-	return close(fd);
-}
-
 /* The connection is chosen, and the question about to go out on it. */
 static int on_ready(void *context, char *peer, char *local, int peer_port, int local_port)
 {
@@ -42,7 +37,7 @@ static int on_ready(void *context, char *peer, char *local, int peer_port, int l
 	(void)local;
 	(void)peer_port;
 	(void)local_port;
-	idle_sweep(context);
+	sockets_sweep(context);
 	return CURL_PREREQFUNC_OK;
 }
 
@@ -108,10 +103,6 @@ static CURLcode set_sockets(CURL *easy, struct interceptors *interceptors)
 
 	if (!r)
 		r = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, interceptors);
-	if (!r)
-		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-	if (!r)
-		r = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, interceptors);
 	if (!r)
 		r = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
 	if (!r)
@@ -246,7 +237,7 @@ static void take_answers(struct interceptors *interceptors)
 	stream_reap(interceptors->daemon);
 }
 
-static void act(struct interceptors *interceptors, curl_socket_t fd, int what)
+void transfer_act(struct interceptors *interceptors, curl_socket_t fd, int what)
 {
 	int running;
 
@@ -254,17 +245,11 @@ static void act(struct interceptors *interceptors, curl_socket_t fd, int what)
 	take_answers(interceptors);
 }
 
-static void on_socket_event(evutil_socket_t fd, short what, void *context)
-{
-	act(context, fd,
-	    (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
-}
-
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
-	act(context, CURL_SOCKET_TIMEOUT, 0);
+	transfer_act(context, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static void on_wake(evutil_socket_t fd, short what, void *context)
@@ -279,34 +264,21 @@ void transfer_wake(struct interceptors *interceptors)
 	event_active(&interceptors->wake, 0, 0);
 }
 
-/* What libcurl wants to be told of a socket; the event is its, by curl_multi_assign(). */
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
+/* What libcurl wants to be told of a socket; whether it is told already, by curl_multi_assign(). */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *is_watched)
 {
 	struct interceptors *interceptors = context;
-	struct event *event = socket_context;
-	short wanted = EV_PERSIST;
+	uint32_t events =
+		(what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
 
 	(void)easy;
-	if (event)
-		event_free(event);
-	(void)curl_multi_assign(interceptors->multi, fd, NULL);
-	idle_remove(interceptors, fd);
 	if (what == CURL_POLL_REMOVE) {
-		idle_add(interceptors, fd);
+		sockets_rest(interceptors, fd);
 		return 0;
 	}
-	if (what == CURL_POLL_NONE)
-		return 0;
-	wanted = (short)(wanted | (what & CURL_POLL_IN ? EV_READ : 0) |
-			 (what & CURL_POLL_OUT ? EV_WRITE : 0));
-	event = event_new(interceptors->daemon->base, fd, wanted, on_socket_event, interceptors);
-	if (!event || event_add(event, NULL)) {
-		if (event)
-			event_free(event);
+	if (sockets_watch(interceptors, fd, events, is_watched))
 		return -1;
-	}
-	(void)curl_multi_assign(interceptors->multi, fd, event);
-	return 0;
+	return curl_multi_assign(interceptors->multi, fd, interceptors) ? -1 : 0;
 }
 
 static int on_timeout(CURLM *multi, long timeout_ms, void *context)
@@ -365,6 +337,7 @@ int interceptors_new(struct daemon *daemon, struct interceptors **ret_intercepto
 	if (!interceptors)
 		return -ENOMEM;
 	interceptors->daemon = daemon;
+	interceptors->busy_fd = interceptors->idle_fd = -1;
 	TAILQ_INIT(&interceptors->list);
 	LIST_INIT(&interceptors->totals);
 	*ret_interceptors = interceptors;
@@ -374,7 +347,10 @@ int interceptors_new(struct daemon *daemon, struct interceptors **ret_intercepto
 int interceptors_start(struct interceptors *interceptors)
 {
 	struct event_base *base = interceptors->daemon->base;
+	int r = sockets_start(interceptors);
 
+	if (r)
+		return r;
 	(void)evtimer_assign(&interceptors->timer, base, on_timer, interceptors);
 	(void)evtimer_assign(&interceptors->wake, base, on_wake, interceptors);
 	if (curl_global_init(CURL_GLOBAL_NOTHING))
@@ -396,6 +372,7 @@ void interceptors_free(struct interceptors *interceptors)
 		(void)event_del(&interceptors->timer);
 		(void)event_del(&interceptors->wake);
 	}
+	sockets_stop(interceptors);
 	curl_slist_free_all(interceptors->headers);
 	interceptor_totals_free(interceptors);
 	free(interceptors);
