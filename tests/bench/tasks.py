@@ -109,6 +109,7 @@ class Agent:
 
 def waiting(bench, ends):
     measurement = Measurement(bench)
+    measurement.go_first()
     judge = ends.serve_unix('judge', JUDGE_MS)
     agent = ends.agent(measurement.daemon, 'ask', ends.serve('echo'), STREAMS,
                        policy=WAITING % judge)
