@@ -9,7 +9,7 @@
 #   tokens streams                           token streams of model servers over HTTP
 #   control                                  asking about 5,000 streams
 #   page                                     the status page in a browser, 1,000 streams
-#   waiting moderated                        streams that wait for interceptors, and others
+#   waiting moderated release                streams that wait for interceptors, and others
 #   observed scrape handover                 what operators do, and what it costs streams
 #
 # The last six lines need root. Called by `make bench`.
@@ -19,7 +19,7 @@ export BUILD=${BUILD:-build}
 status=0
 parts=("$@")
 all="ndjson sse terms regex session audit idle_memory round_trips audit_cost bulk tokens streams"
-all+=" control page waiting moderated observed scrape handover"
+all+=" control page waiting moderated release observed scrape handover"
 
 for part in "${parts[@]}"; do
 	if [[ " $all " != *" $part "* ]]; then
@@ -69,6 +69,6 @@ run "token streams over HTTP" root /usr/bin/python3 tests/bench/streams.py -- to
 run "asking about open streams" root /usr/bin/python3 tests/bench/control.py -- control
 run "the status page" root /usr/bin/python3 tests/bench/page.py -- page
 run "tasks that wait for interceptors" root \
-	/usr/bin/python3 tests/bench/tasks.py -- waiting moderated
+	/usr/bin/python3 tests/bench/tasks.py -- waiting moderated release
 run "operators" root /usr/bin/python3 tests/bench/operators.py -- observed scrape handover
 exit "$status"

@@ -3,9 +3,12 @@
 """Peers of the benchmarks of tasks and of operators, each a process of its own.
 
   ends.py judge SOCKET MS        an interceptor: allows each text MS after it was asked
+  ends.py verdict SOCKET         an interceptor: allows at once, and prints when
   ends.py delay SOCKET PORT MS   relays to PORT; what comes is passed on MS later
   ends.py idle|echo|answer PORT  serves: says nothing, what it read, or 200 to each request
   ends.py token PORT EVERY N     serves N tokens, one each EVERY ms, that tell their time
+  ends.py lines PORT EVERY N     serves N lines, one each EVERY ms, that tell their time in ns
+  ends.py take PORT              reads what `lines` serves: [when it was sent, when it came], each
   ends.py hold PORT N            opens N streams, a request on each, and keeps them
   ends.py ask PORT N             N streams, each with a line whose echo it waits for
   ends.py poll PORT              an exchange on a connection of its own, each millisecond
@@ -193,6 +196,48 @@ async def ask(port, count):
                  'p99': quantile(Asking.delays, 99)})
 
 
+def accept_one(listener):
+    sock = listener.accept()[0]
+    if sock.family == socket.AF_INET:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def verdict(path):
+    """The last one of a stream is asked on another connection, and is none of a line."""
+    answer = OK % (b'application/json', len(ALLOW), ALLOW)
+
+    def judge(sock):
+        while question := sock.recv(65536):
+            now = time.monotonic_ns()
+            sock.sendall(answer)
+            if b'"incremental"' in question:
+                say(now)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        while True:
+            threading.Thread(target=judge, args=(accept_one(listener),), daemon=True).start()
+
+
+def lines(port, every, count):
+    with socket.create_server(('127.0.0.1', port)) as listener:
+        while True:
+            with accept_one(listener) as sock:
+                for _ in range(count):
+                    time.sleep(every / 1000)
+                    sock.sendall(b'{"t":"%d"}\n' % time.monotonic_ns())
+
+
+def take(port):
+    took = []
+    with connect(port) as sock:
+        while piece := sock.recv(65536):
+            now = time.monotonic_ns()
+            took += [(int(line.split(b'"')[3]), now) for line in piece.splitlines()]
+    say(took)
+
+
 class Polling(threading.Thread):
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -255,6 +300,8 @@ def main():
         asyncio.run(serve(lambda: Judge(rest[0] / 1000), path=first))
     elif mode == 'delay':
         asyncio.run(delay(first, rest[0], rest[1] / 1000))
+    elif mode == 'verdict':
+        verdict(first)
     elif mode in servers:
         asyncio.run(serve(servers[mode], port=int(first)))
     elif mode == 'token':
@@ -262,7 +309,8 @@ def main():
     elif mode == 'ask':
         asyncio.run(ask(int(first), *rest))
     else:
-        {'hold': hold, 'poll': poll, 'read': read}[mode](int(first), *rest)
+        {'hold': hold, 'poll': poll, 'read': read, 'lines': lines,
+         'take': take}[mode](int(first), *rest)
 
 
 if __name__ == '__main__':

@@ -10,6 +10,9 @@ waiting    STREAMS (1,000) streams, each of which always waits for an intercepto
 moderated  a stream of a token each 20 ms under an evaluator that takes 200 ms, which stands
            behind the reference interceptors of Python and of Node: the delay of a token in
            the last quarter beside that in the first. A queue that grows shows.
+release    an interceptor that allows at once: from when its verdict leaves until the agent has
+           the released line, beside a line of a plain server on loopback; in turn, ROUNDS
+           times LINES (200).
 
 One JSON line per figure. As root.
 """
@@ -33,6 +36,8 @@ TOKENS = int(os.environ.get('TOKENS', '600'))
 TOKENS_A_SECOND = 500
 JUDGE_MS = 200
 TOKEN_MS = 20
+LINES = 200
+LINE_MS = 5
 WAITING = '''\
 version: 1
 name: waiting
@@ -43,6 +48,16 @@ request: {tasks: [judge]}
 tasks:
   judge: {kind: interceptor, url: "http+unix://%s:/evaluate", timeout_ms: 20000, cadence: unit,
           concurrency: 512}
+'''
+RELEASED = '''\
+version: 1
+name: released
+framing: ndjson
+extract: "path:t"
+join: unit
+response: {tasks: [judge]}
+tasks:
+  judge: {kind: interceptor, url: "http+unix://%s:/evaluate", cadence: unit}
 '''
 MODERATED = '''\
 version: 1
@@ -168,7 +183,31 @@ def moderated(bench, ends):
         report('last quarter / first quarter, %s' % name, last / first, 'ratio', at_most=1.1)
 
 
-PARTS = {'waiting': waiting, 'moderated': moderated}
+def release(bench, ends):
+    daemon = bench.daemon()
+    port = ends.serve('lines', LINE_MS, LINES)
+    path = os.path.join(bench.folder, 'verdict.sock')
+    judge = Agent(bench, ends.words('verdict', path))
+    took = {'direct': [], 'sluice': []}
+    for _ in range(ROUNDS):
+        for way, rounds in took.items():
+            command = ends.words('take', port)
+            if way == 'sluice':
+                command = daemon.run_command(command, policy=RELEASED % path)
+            said = Agent(bench, command).answer()
+            begins = [sent for sent, _ in said]
+            if way == 'sluice':
+                begins = [judge.answer() for _ in said]
+            rounds.append(statistics.median(
+                came - began for began, (_, came) in zip(begins, said)) / 1000)
+    direct, sluice = (statistics.median(rounds) for rounds in took.values())
+    report('a line on loopback, p50', direct, 'us', rounds=[round(v, 1) for v in took['direct']])
+    report('from its verdict to the agent, p50', sluice, 'us',
+           rounds=[round(v, 1) for v in took['sluice']])
+    report('release after a verdict / a line on loopback', sluice / direct, 'ratio', at_most=3)
+
+
+PARTS = {'waiting': waiting, 'moderated': moderated, 'release': release}
 
 
 def run_parts(parts):
