@@ -20,7 +20,7 @@
 #include "unit/allocation.h"
 
 #define TEXT_RUNES 40u
-#define SET_MOST   4u
+#define SET_MOST   6u
 
 static const struct regex_options jit = {0}, interpreted = {.interpret = true};
 
@@ -343,11 +343,15 @@ static void what_patterns_begin_with_hides_none(void **state)
 					       "caa[^a]bc"};
 	static const char *const heads[] = {"[ab]{9}[^a]c", "[bc]{2}[a ]{2}[^b]", "[ab][bc]\\d?aa",
 					    "\\w\\W[ab]{2}c"};
+	/* More kinds of heads than are told apart, of which some are longer than is looked at. */
+	static const char *const crowded[] = {"[ab]{17}c",  "[ac]{5}bc",   "[bc]{6}a\\b",
+					      "[ab]c[ab]c", "\\d[a-c]{3}", "[ab]{3} [^a]c"};
 	unsigned int seed = 4;
 
 	(void)state;
 	compare(literals, ARRAY_SIZE(literals), &jit, 2000, &seed);
 	compare(heads, ARRAY_SIZE(heads), &jit, 2000, &seed);
+	compare(crowded, ARRAY_SIZE(crowded), &jit, 2000, &seed);
 }
 
 static void a_window_bounds_each_start(void **state)

@@ -13,8 +13,9 @@
 
 #include "base/macros.h"
 
-#define REGEX_HEAD_MAX	   8u
-#define REGEX_HEAD_BUCKETS 8u
+#define REGEX_HEAD_MAX	   16u
+#define REGEX_HEAD_BUCKETS 4u
+_Static_assert(64 / REGEX_HEAD_MAX == REGEX_HEAD_BUCKETS, "a bit of the state per byte of a head");
 
 struct regex_head {
 	unsigned int count;
@@ -34,8 +35,8 @@ void regex_head_repeat(struct regex_head *head, uint32_t min, uint32_t max);
 
 /*
  * A search for heads: each is in one of a few buckets, which has for each byte what any
- * of its heads has there, up to the length of its shortest one. The state is a byte per
- * bucket: bit i is set where the last i + 1 bytes fit its first ones.
+ * of its heads has there, up to the length of its shortest one. The state has
+ * REGEX_HEAD_MAX bits per bucket: bit i is set where the last i + 1 bytes fit its first ones.
  */
 struct regex_heads {
 	unsigned int buckets;

@@ -13,6 +13,16 @@
 #include "core/regex.h"
 #include "core/regex_prefilter.h"
 
+/* The offset `runes` runes before `at`, or 0 where there are fewer. */
+static inline size_t regex_back(const uint8_t *text, size_t at, uint32_t runes)
+{
+	for (; at > 0 && runes; runes--)
+		do
+			at--;
+		while (at > 0 && (text[at] & 0xc0) == 0x80);
+	return at;
+}
+
 /* pcre2_match(), or pcre2_jit_match() where there is code for it, without its checks. */
 typedef int (*regex_matcher)(const pcre2_code *code, PCRE2_SPTR text, PCRE2_SIZE len,
 			     PCRE2_SIZE from, uint32_t options, pcre2_match_data *data,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/regex_internal.h"
 #include "core/terms.h"
 #include "core/terms_automaton.h"
 
@@ -31,8 +32,7 @@ struct regex_prefilter {
 	size_t use_count;
 	struct literal *literals;
 	size_t literal_count;
-	size_t longest; /* bytes */
-	bool *known;	/* per pattern */
+	bool *known; /* per pattern */
 	struct regex_heads heads;
 	/* Of the patterns with a head: those of bucket i are ordered[bucket[i], bucket[i + 1]). */
 	uint32_t *ordered;
@@ -70,7 +70,6 @@ static void collect(struct regex_prefilter *prefilter, const struct regex_beginn
 			memcpy(use->text, literals->text[i], literals->len[i]);
 			use->len = literals->len[i];
 			use->pattern = (uint32_t)p;
-			prefilter->longest = MAX(prefilter->longest, use->len);
 		}
 	}
 	qsort(prefilter->uses, prefilter->use_count, sizeof(*prefilter->uses), compare_uses);
@@ -101,15 +100,40 @@ struct headed {
 };
 
 /* Those of one length, and of them those that are alike in what they let through, together. */
+static int compare_alike(const struct headed *x, const struct headed *y)
+{
+	if (x->head->count != y->head->count)
+		return x->head->count < y->head->count ? -1 : 1;
+	return fitting(x->head) < fitting(y->head) ? -1 : fitting(x->head) > fitting(y->head);
+}
+
 static int compare_heads(const void *a, const void *b)
 {
 	const struct headed *x = a, *y = b;
+	int order = compare_alike(x, y);
 
-	if (x->head->count != y->head->count)
-		return x->head->count < y->head->count ? -1 : 1;
-	if (fitting(x->head) != fitting(y->head))
-		return fitting(x->head) < fitting(y->head) ? -1 : 1;
+	if (order)
+		return order;
 	return x->pattern < y->pattern ? -1 : x->pattern > y->pattern;
+}
+
+/*
+ * Where the buckets end: a bucket for each kind that is alike, where there are enough of
+ * them, since in one of several each would let through what any of them does.
+ */
+static void cut_buckets(struct regex_prefilter *prefilter, const struct headed *headed, size_t n)
+{
+	size_t kinds = 0, per = (n + REGEX_HEAD_BUCKETS - 1) / REGEX_HEAD_BUCKETS;
+
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && compare_alike(&headed[i - 1], &headed[i]) == 0)
+			continue;
+		kinds++;
+		for (size_t b = kinds; b <= REGEX_HEAD_BUCKETS; b++)
+			prefilter->bucket[b] = i;
+	}
+	for (size_t b = 1; kinds > REGEX_HEAD_BUCKETS && b <= REGEX_HEAD_BUCKETS; b++)
+		prefilter->bucket[b] = MIN(n, b * per);
 }
 
 /* Patterns of which no literal is known. */
@@ -117,7 +141,7 @@ static int collect_heads(struct regex_prefilter *prefilter,
 			 const struct regex_beginning *beginnings, size_t count)
 {
 	struct headed *headed = calloc(count + 1, sizeof(*headed));
-	size_t n = 0, per;
+	size_t n = 0;
 
 	if (!headed)
 		return -ENOMEM;
@@ -127,9 +151,8 @@ static int collect_heads(struct regex_prefilter *prefilter,
 			headed[n++] = (struct headed){&beginnings[p].head, (uint32_t)p};
 		}
 	qsort(headed, n, sizeof(*headed), compare_heads);
-	per = (n + REGEX_HEAD_BUCKETS - 1) / REGEX_HEAD_BUCKETS;
+	cut_buckets(prefilter, headed, n);
 	for (unsigned int b = 0; b < REGEX_HEAD_BUCKETS; b++) {
-		prefilter->bucket[b + 1] = MIN(n, (b + 1) * per);
 		for (size_t i = prefilter->bucket[b]; i < prefilter->bucket[b + 1]; i++) {
 			prefilter->ordered[i] = headed[i].pattern;
 			regex_heads_add(&prefilter->heads, b, headed[i].head);
@@ -292,9 +315,8 @@ static void run_literals(const struct regex_prefilter *prefilter, const uint8_t 
 		if (matched)
 			found(prefilter, terms->term[state], at, rules);
 	}
-	if (!terms->runes[state])
-		return;
-	for (at = end - MIN(end - begin, prefilter->longest - 1); at < end; at++)
+	/* What the text ends with and begins a literal is no longer than what the automaton holds. */
+	for (at = regex_back(text, end, terms->runes[state]); at < end; at++)
 		found_begun(prefilter, text, at, end, rules);
 }
 

@@ -228,10 +228,7 @@ static void go_on(const struct pass *pass)
 	size_t keep = first_open(pass);
 	bool held = keep < text->len;
 
-	for (uint32_t runes = 0; keep > 0 && runes < pass->look.regex->behind; runes++)
-		do
-			keep--;
-		while (keep > 0 && (text->bytes[keep] & 0xc0) == 0x80);
+	keep = regex_back(text->bytes, keep, pass->look.regex->behind);
 	for (size_t i = next_active(pass, 0); held && i < pass->look.regex->count;
 	     i = next_active(pass, i + 1)) {
 		struct regex_place *place = &text->rules.places[i];
@@ -353,22 +350,12 @@ static int remember(struct regex_cursor *cursor, const uint8_t *text, size_t len
 	return 0;
 }
 
-/* Bytes of the first runes of a text that has so many. */
-static size_t bytes_of(const uint8_t *text, uint64_t runes)
-{
-	size_t at = 0;
-
-	while (runes--)
-		at += utf8_length(text[at]);
-	return at;
-}
-
 int regex_prime(const struct regex *regex, struct regex_cursor *cursor, const uint8_t *text,
 		size_t len, uint64_t runes)
 {
 	/* There is text before these, which patterns would have to look at. */
 	uint64_t before = runes < regex_tail(regex) ? 0 : regex->behind;
-	size_t n = bytes_of(text, before);
+	size_t n = utf8_bytes(text, len, before);
 	int r;
 
 	r = n ? remember(cursor, text, n) : 0;
