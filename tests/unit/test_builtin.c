@@ -136,9 +136,35 @@ static void a_failed_check_does_not_end_the_search(void **state)
 	assert_int_equal(builtin_regex(&set, 1, &regex), 0);
 	assert_int_equal(scan(regex, "4111111111111112 4242424242424242", 20, &match), 1);
 	assert_int_equal(match.start, 17);
-	assert_int_equal(scan(regex, "4000 4242 4242 4242 4242 ", 30, &match), 1);
+	assert_int_equal(scan(regex, "4000 3714 4963 5398 431 ", 30, &match), 1);
 	assert_int_equal(match.start, 5);
-	assert_int_equal(match.end, 24);
+	assert_int_equal(match.end, 23);
+	regex_free(regex);
+}
+
+/* Each row has four groups that pass for a card, but only the last ones are one. */
+static void a_row_of_groups_is_no_card(void **state)
+{
+	static const char *const rows[] = {
+		"4242 4242 4242 4242 4242",	   "2019 4242 4242 4242 4242",
+		"4242-4242-4242-4242-2019",	   "4242 4242 4242 4242 1327 ",
+		"4242 4242 4242 4242 0027 ",	   "2019 2020 5555 5555 5555 4444 2021",
+		"5555 5555 5555 4444 12345678",	   "4242 4242 4242 4242 12/27",
+		"4242 4242 4242 4242 1227 123",	   "12/2024 4242 4242 4242 4242",
+		"12024 4242 4242 4242 4242",	   "1: 4242 4242 4242 4242, 2019",
+		"4242 4242 4242 4242 0130",	   "2019  4242 4242 4242 4242",
+		"2019\n4242 4242 4242 4242\n2020",
+	};
+	const struct builtin_set *set = &builtin_payment_cards;
+	struct regex_match match;
+	struct regex *regex;
+
+	(void)state;
+	assert_int_equal(builtin_regex(&set, 1, &regex), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (size_t cut = 0; cut <= strlen(rows[i]) + 1; cut++)
+			if (scan(regex, rows[i], cut, &match) != (i >= 6))
+				fail_msg("'%s', cut at %zu", rows[i], cut);
 	regex_free(regex);
 }
 
@@ -171,6 +197,7 @@ int main(void)
 		cmocka_unit_test(sets_are_in_order_of_name),
 		cmocka_unit_test(sets_together_count_their_rules_one_after_the_other),
 		cmocka_unit_test(a_failed_check_does_not_end_the_search),
+		cmocka_unit_test(a_row_of_groups_is_no_card),
 		cmocka_unit_test(without_memory_there_is_no_regex),
 	};
 

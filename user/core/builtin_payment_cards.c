@@ -5,9 +5,12 @@
  * https://en.wikipedia.org/wiki/Payment_card_number collects them. The
  * digits are in one row, or in the groups that cards are printed with, apart by one space or hyphen
  * each: of digits apart in any other way, tables of numbers are full. No digit stands before or
- * behind, nor a decimal point behind a digit before. A start has one match only, whose check
- * decides, so that each length which a shorter one may begin is a rule of its own. The examples are
- * the networks' test numbers (https://docs.stripe.com/testing).
+ * behind, nor a decimal point behind a digit before. Four groups of four are no card where one more
+ * stands before them, which is not a date's year, or behind them, which is not a month and a year,
+ * as a card's date may: of such rows tables are full as well, and one in ten passes its check. A
+ * start has one match only, whose check decides, so that each length which a shorter one may begin
+ * is a rule of its own. The examples are the networks' test numbers
+ * (https://docs.stripe.com/testing).
  */
 #include "core/builtin.h"
 
@@ -16,6 +19,11 @@
 	"(?<![0-9]|[0-9]\\.)(?:" first ")(?:[0-9]{" more "}|" groups ")(?![0-9])"
 #define FOURS(n) "(?:[ -][0-9]{4}){" n "}"
 #define REST(n)	 "[ -][0-9]{" n "}"
+/* Behind the first four digits, where there are four groups of four and not one more. */
+#define MONTH_YEAR "(?:0[1-9]|1[0-2])[2-9][0-9](?![0-9])"
+#define FOUR_FOURS                                                                \
+	"(?<!(?<![0-9/])[0-9]{4}[ -][0-9]{4})" FOURS("3") "(?![ -](?!" MONTH_YEAR \
+							  ")[0-9]{4}(?![0-9]))"
 
 /* From the last digit on every second one is doubled, and the sum of all digits ends with 0. */
 static bool luhn(const uint8_t *text, size_t len)
@@ -38,7 +46,7 @@ static bool luhn(const uint8_t *text, size_t len)
 static const struct builtin_rule rules[] = {
 	{
 		.name = "visa",
-		.pattern = CARD("4[0-9]{3}", "12", FOURS("3")),
+		.pattern = CARD("4[0-9]{3}", "12", FOUR_FOURS),
 		.check = luhn,
 		.good = {"4242424242424242", "4111 1111 1111 1111", "4000-0566-5566-5556",
 			 "4242 4242 4242 4242 123"},
@@ -57,7 +65,7 @@ static const struct builtin_rule rules[] = {
 		.name = "mastercard",
 		.pattern = CARD("5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|"
 				"2720",
-				"12", FOURS("3")),
+				"12", FOUR_FOURS),
 		.check = luhn,
 		.good = {"5555555555554444", "2223 0031 2200 3222", "5105-1051-0510-5100",
 			 "2720990000000007"},
@@ -74,7 +82,7 @@ static const struct builtin_rule rules[] = {
 	},
 	{
 		.name = "discover",
-		.pattern = CARD("6011|64[4-9][0-9]|65[0-9]{2}", "12", FOURS("3")),
+		.pattern = CARD("6011|64[4-9][0-9]|65[0-9]{2}", "12", FOUR_FOURS),
 		.check = luhn,
 		.good = {"6011111111111117", "6011 0009 9013 9424"},
 		.bad = {"6011111111111118", "6012111111111116"},
@@ -89,14 +97,14 @@ static const struct builtin_rule rules[] = {
 	},
 	{
 		.name = "jcb",
-		.pattern = CARD("352[89]|35[3-8][0-9]", "12", FOURS("3")),
+		.pattern = CARD("352[89]|35[3-8][0-9]", "12", FOUR_FOURS),
 		.check = luhn,
 		.good = {"3566002020360505", "3530-1113-3330-0000"},
 		.bad = {"3566002020360506", "3527111333300009"},
 	},
 	{
 		.name = "unionpay",
-		.pattern = CARD("62[0-9]{2}", "12", FOURS("3")),
+		.pattern = CARD("62[0-9]{2}", "12", FOUR_FOURS),
 		.check = luhn,
 		.good = {"6200000000000005", "6200 0000 0000 0005 123"},
 		.bad = {"6200000000000006", "620000000000000"},
