@@ -24,10 +24,14 @@ static const struct builtin_rule rules[] = {
 	{
 		/* https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html */
 		.name = "aws_access_key_id",
-		.pattern = "(?<![0-9A-Za-z])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])",
+		.pattern = "(?<![0-9A-Za-z])A(?:KI|SI|BI|CC)A[0-9A-Z]{16}(?![0-9A-Za-z])",
 		.good = {"AKIA"
 			 "IOSFODNN7EXAMPLE",
 			 "ASIA"
+			 "IOSFODNN7EXAMPLE",
+			 "ABIA"
+			 "IOSFODNN7EXAMPLE",
+			 "ACCA"
 			 "IOSFODNN7EXAMPLE"},
 		.bad = {"AKIA"
 			"IOSFODNN7EXAMPL",
@@ -37,6 +41,26 @@ static const struct builtin_rule rules[] = {
 			"IOSFODNN7EXAMPLE",
 			"AKIA"
 			"iosfodnn7example"},
+	},
+	{
+		/*
+		 * https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-how.html, with the
+		 * lengths of https://github.com/awslabs/git-secrets: a long-term key, and a
+		 * presigned request to bedrock.amazonaws.com in base64.
+		 */
+		.name = "aws_bedrock",
+		.pattern = "(?<![0-9A-Za-z])(?:ABSK[0-9A-Za-z+/]{109}|"
+			   "bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t)",
+		.good = {"ABSK"
+			 "0123456789abcdefABCDEF0123456789abcdefABCDEF0123456789abcdefABCDEF0123456"
+			 "789abcdefABCDEF0123456789abcdefABCDE",
+			 "bedrock-api-key-"
+			 "YmVkcm9jay5hbWF6b25hd3MuY29tLz9BY3Rpb249Q2FsbA=="},
+		.bad = {"ABSK"
+			"0123456789abcdefABCDEF0123456789abcdefABCDEF0123456789abcdefABCDEF0123456"
+			"789abcdefABCDEF0123456789abcdefABCD",
+			"bedrock-api-key-"
+			"YmVkcm9jay5hbWF6b25hd3MuY29"},
 	},
 	{
 		/* https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string */
@@ -117,6 +141,20 @@ static const struct builtin_rule rules[] = {
 			"0123456789abcdefABCDEF0123456789abcd"},
 	},
 	{
+		/*
+		 * https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app
+		 * (ghs_APPID_JWT)
+		 */
+		.name = "github_app",
+		.pattern = "(?<![0-9A-Za-z])ghs_[0-9]{1,20}_eyJ[0-9A-Za-z_-]{17}",
+		.good = {"ghs_"
+			 "1234567_eyJhbGciOiJIUzI1NiJ9.e30.c2ln"},
+		.bad = {"ghs_"
+			"1234567_eyJhbGciOiJIUzI1NiJ.e30.c2ln",
+			"ghs_"
+			"eyJhbGciOiJIUzI1NiJ9.e30.c2ln"},
+	},
+	{
 		/* https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats */
 		.name = "github_fine_grained",
 		.pattern = "(?<![0-9A-Za-z])github_pat_[0-9A-Za-z]{22}_[0-9A-Za-z]{59}",
@@ -154,6 +192,17 @@ static const struct builtin_rule rules[] = {
 			 "0123456789abcdefABCDEF0123456789abc"},
 		.bad = {"AIza"
 			"0123456789abcdefABCDEF0123456789ab"},
+	},
+	{
+		/* https://ai.google.dev/gemini-api/docs/api-key */
+		.name = "google_auth_key",
+		.pattern = "(?<![0-9A-Za-z])AQ\\.[0-9A-Za-z_-]{40}",
+		.good = {"AQ."
+			 "0123456789abcdefABCDEF0123456789abcdefABCDEF012345"},
+		.bad = {"AQ."
+			"0123456789abcdefABCDEF0123456789abcdefA",
+			"FAQ."
+			"0123456789abcdefABCDEF0123456789abcdefABCDEF012345"},
 	},
 	{
 		/* https://support.google.com/cloud/answer/6158849 */
@@ -218,11 +267,20 @@ static const struct builtin_rule rules[] = {
 			"0123456789abcdefABCD"},
 	},
 	{
-		/* https://platform.openai.com/docs/api-reference/authentication */
+		/*
+		 * https://platform.openai.com/docs/api-reference/authentication, in the middle
+		 * "OpenAI" in base64; newer ones are longer, https://github.com/gitleaks/gitleaks/pull/2240
+		 */
 		.name = "openai_user",
-		.pattern = "(?<![0-9A-Za-z])sk-[0-9A-Za-z]{20}T3BlbkFJ[0-9A-Za-z]{20}",
+		.pattern = "(?<![0-9A-Za-z])sk-[0-9A-Za-z_-]{20,80}T3BlbkFJ[0-9A-Za-z_-]{20}",
 		.good = {"sk-"
-			 "0123456789abcdefABCDT3BlbkFJ0123456789abcdefABCD"},
+			 "0123456789abcdefABCDT3BlbkFJ0123456789abcdefABCD",
+			 "sk-"
+			 "None-0123456789abcdefABCDT3BlbkFJ0123456789abcdefABCD",
+			 "sk-"
+			 "0123456789abcdefABCDEF_0123456789abcdefABCDE-"
+			 "FT3BlbkFJ0123456789abcdefABCD"
+			 "E-_0123456789abcdefABCD"},
 		.bad = {"sk-"
 			"0123456789abcdefABCDT3BlbkFX0123456789abcdefABCD"},
 	},
@@ -261,11 +319,15 @@ static const struct builtin_rule rules[] = {
 	{
 		/* https://api.slack.com/concepts/token-types */
 		.name = "slack",
-		.pattern = "(?<![0-9A-Za-z])xox[abeoprs]-[0-9A-Za-z-]{20}",
+		.pattern = "(?<![0-9A-Za-z])xox[abceoprs]-[0-9A-Za-z-]{20}",
 		.good = {"xoxb-"
 			 "000000000000-000000000000-0123456789abcdefABCDEF01",
 			 "xoxp-"
-			 "0123456789abcdefABCD"},
+			 "0123456789abcdefABCD",
+			 "xoxe.xoxp-"
+			 "1-0123456789abcdefABCDEF",
+			 "xoxc-"
+			 "000000000000-000000000000-0123456789abcdefABCDEF01"},
 		.bad = {"xoxb-"
 			"0123456789abcdefABC",
 			"xoxz-"
@@ -292,15 +354,20 @@ static const struct builtin_rule rules[] = {
 			"services/T00000000/B00000000/0123456789abcdefABCDEF0"},
 	},
 	{
-		/* https://docs.stripe.com/keys */
+		/*
+		 * https://docs.stripe.com/keys, with the length that Stripe gives at
+		 * https://gitlab.com/gitlab-org/gitlab/-/issues/458019
+		 */
 		.name = "stripe",
-		.pattern = "(?<![0-9A-Za-z])[rs]k_(?:live|test)_[0-9A-Za-z]{24}",
+		.pattern = "(?<![0-9A-Za-z])[rs]k_(?:live|test)_[0-9A-Za-z]{10}",
 		.good = {"sk_live_"
 			 "0123456789abcdefABCDEF01",
 			 "rk_test_"
-			 "0123456789abcdefABCDEF01"},
+			 "0123456789abcdefABCDEF01",
+			 "sk_live_"
+			 "0123456789"},
 		.bad = {"sk_live_"
-			"0123456789abcdefABCDEF0",
+			"012345678",
 			"pk_live_"
 			"0123456789abcdefABCDEF01"},
 	},
