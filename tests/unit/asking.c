@@ -39,6 +39,11 @@ const struct asking_config asking_requests = {
 	.spans = &asking_by_unit,
 	.request = true,
 };
+const struct asking_config asking_responses = {
+	.framing = {.kind = FRAMING_HTTP1},
+	.extract = {.kind = EXTRACT_AUTO},
+	.spans = &asking_by_unit,
+};
 
 static void on_end(void *context, uint64_t number, const struct session *session,
 		   const struct session_state *state)

@@ -60,7 +60,7 @@ struct asking_config {
 /* Spans of 4 runes in windows of 7; spans that end with their unit. */
 extern const struct span_config asking_spans, asking_by_unit;
 extern const struct verdict asking_allow, asking_deny, asking_transform;
-extern const struct asking_config asking_lines, asking_requests;
+extern const struct asking_config asking_lines, asking_requests, asking_responses;
 
 /* What a pipeline of it is made of. */
 struct pipeline_config asking_configure(const struct asking_config *config, struct asking *asking);

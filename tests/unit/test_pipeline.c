@@ -363,6 +363,11 @@ static void another_evaluator_gates_the_track(void **state)
 			 SESSION_OK);
 	assert_int_equal(feed(&parts, "\"e"), FAULT_NONE);
 	assert_int_equal(pipeline_released(parts.pipeline), 10);
+	/* Nor are more units held for it than for tasks of its own. */
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(feed(&parts, "\"\n\"e"), FAULT_NONE);
+	assert_int_equal(feed(&parts, "\"\n"), FAULT_TOO_LARGE);
+	assert_int_equal(pipeline_released(parts.pipeline), 10);
 	free_parts(&parts);
 }
 

@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
 #include "unit/asking.h"
+#include "unit/ws_script.h"
 
 static void nothing_leaves_before_its_verdict(void **state)
 {
@@ -214,6 +216,78 @@ static void the_end_of_a_flow_waits(void **state)
 	asking_done(&asking);
 }
 
+/* Of so many units with that text each, one span of 4 runes after the other is asked about. */
+static void bounds(const char *text, uint64_t max, enum fault fault)
+{
+	struct asking_config config = asking_lines;
+	struct asking asking;
+	char data[512];
+	size_t len = 0;
+
+	for (int i = 0; i < 24; i++)
+		len += (size_t)snprintf(data + len, sizeof(data) - len, "{\"t\":\"%s\"}\n", text);
+	config.max_pending_units = max;
+	for (unsigned int seed = 0; seed < 50; seed++) {
+		asking_run_random(&config, data, len, seed, &asking);
+		assert_int_equal(asking.fault, fault);
+		if (!fault)
+			assert_int_equal(pipeline_released(asking.pipeline), len);
+		asking_done(&asking);
+	}
+	asking_begin(&config, data, len, &asking);
+	asking_run(&asking);
+	assert_int_equal(asking.fault, fault);
+	asking_done(&asking);
+}
+
+/* What waits for text that may never come is bounded, and when verdicts come is no matter. */
+static void units_are_too_many_whenever_verdicts_come(void **state)
+{
+	(void)state;
+	bounds("a", 3, FAULT_NONE);
+	bounds("a", 2, FAULT_TOO_LARGE);
+	bounds("ab", 1, FAULT_NONE);
+	bounds("abc", 1, FAULT_NONE);
+	bounds("abcdefghi", 1, FAULT_NONE);
+	bounds("a", 1, FAULT_TOO_LARGE);
+}
+
+/* Frames of a WebSocket, one text over all of them. */
+static void frames(const char *data, size_t len, enum fault fault)
+{
+	struct asking_config config = asking_responses;
+	struct asking asking;
+
+	config.spans = &asking_spans;
+	config.extract = (struct extract){.kind = EXTRACT_RAW};
+	config.websocket = true;
+	config.max_pending_units = 1;
+	for (unsigned int seed = 0; seed < 50; seed++) {
+		asking_run_random(&config, data, len, seed, &asking);
+		assert_int_equal(asking.fault, fault);
+		asking_done(&asking);
+	}
+	asking_begin(&config, data, len, &asking);
+	asking_run(&asking);
+	assert_int_equal(asking.fault, fault);
+	if (!fault)
+		assert_int_equal(pipeline_released(asking.pipeline), len);
+	asking_done(&asking);
+}
+
+/* A read may bring more units: what waits for text counts, not what waits for verdicts. */
+static void a_read_may_bring_more_units(void **state)
+{
+	static const char one[] = WS_AGREES "\r\n\x81\4abcd\x81\1e";
+	static const char waits[] = WS_AGREES "\r\n\x81\4abcd\x81\1e\x81\1f";
+	static const char more[] = WS_AGREES "\r\n\x81\4abcd\x81\4efgh\x81\4ijkl\x81\1m";
+
+	(void)state;
+	frames(one, LEN(one), FAULT_NONE);
+	frames(waits, LEN(waits), FAULT_TOO_LARGE);
+	frames(more, LEN(more), FAULT_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +299,8 @@ int main(void)
 		cmocka_unit_test(no_verdict_is_a_failure_with_its_reason),
 		cmocka_unit_test(an_answer_that_nobody_asked_for_fails_closed),
 		cmocka_unit_test(the_end_of_a_flow_waits),
+		cmocka_unit_test(units_are_too_many_whenever_verdicts_come),
+		cmocka_unit_test(a_read_may_bring_more_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,15 +35,6 @@ static struct asking_config lines_watched(void)
 	return config;
 }
 
-static struct asking_config responses(const struct span_config *spans)
-{
-	return (struct asking_config){
-		.framing = {.kind = FRAMING_HTTP1},
-		.extract = {.kind = EXTRACT_AUTO},
-		.spans = spans,
-	};
-}
-
 static void a_watcher_delays_nothing(void **state)
 {
 	const struct asking_config config = lines_watched();
@@ -118,7 +109,7 @@ static void that_it_says_nothing_is_found_too(void **state)
 static void each_exchange_is_judged_for_itself(void **state)
 {
 	static const char data[] = ONE TWO;
-	struct asking_config config = responses(&asking_by_unit);
+	struct asking_config config = asking_responses;
 	struct asking asking;
 	size_t first;
 
@@ -153,7 +144,7 @@ static void each_exchange_is_judged_for_itself(void **state)
 static void so_many_are_out_over_all_exchanges(void **state)
 {
 	static const char data[] = ONE ONE ONE ONE;
-	struct asking_config config = responses(&asking_by_unit);
+	struct asking_config config = asking_responses;
 	struct asking asking;
 
 	(void)state;
@@ -205,24 +196,25 @@ static void one_that_is_too_far_behind_is_left(void **state)
 	free(data);
 }
 
-static struct asking_config outputs(void)
+/* A response that a task of `output` is asked about, and of it so many bytes. */
+static void begin_output(struct asking *asking, size_t len)
 {
-	struct asking_config config = responses(&asking_spans);
+	static const char data[] = EVENTS LAST;
+	struct asking_config config = asking_responses;
 
+	config.spans = &asking_spans;
 	config.output = true;
-	return config;
+	asking_begin(&config, data, LEN(data), asking);
+	asking_feed(asking, len);
 }
 
 /* All of a response but its end leaves; its text is asked about whole, when it has ended. */
 static void the_end_waits_for_the_output(void **state)
 {
-	static const char data[] = EVENTS LAST;
-	const struct asking_config config = outputs();
 	struct asking asking;
 
 	(void)state;
-	asking_begin(&config, data, LEN(data), &asking);
-	asking_feed(&asking, LEN(EVENTS));
+	begin_output(&asking, LEN(EVENTS));
 	assert_int_equal(asking.fault, FAULT_NONE);
 	assert_int_equal(asking.count, 0);
 	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS));
@@ -241,7 +233,7 @@ static void the_end_waits_for_the_output(void **state)
 	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS));
 	asking_answer(&asking, 0, &asking_allow);
 	assert_int_equal(asking.fault, FAULT_NONE);
-	assert_int_equal(pipeline_released(asking.pipeline), LEN(data));
+	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS LAST));
 	assert_int_equal(asking.ended_count, 1);
 	assert_int_equal(asking.ended[0], SESSION_COMPLETE_END);
 	asking_done(&asking);
@@ -249,13 +241,10 @@ static void the_end_waits_for_the_output(void **state)
 
 static void an_output_that_is_denied_does_not_end(void **state)
 {
-	static const char data[] = EVENTS LAST;
-	const struct asking_config config = outputs();
 	struct asking asking;
 
 	(void)state;
-	asking_begin(&config, data, LEN(data), &asking);
-	asking_feed(&asking, LEN(data));
+	begin_output(&asking, LEN(EVENTS LAST));
 	asking_answer(&asking, 1, &asking_deny);
 	assert_int_equal(asking.fault, FAULT_OUTPUT_DENIED);
 	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS));
@@ -271,20 +260,16 @@ static void an_output_that_is_denied_does_not_end(void **state)
 /* Of a response that has left nothing can be rewritten; without a verdict it does not end. */
 static void an_output_without_verdict_does_not_end(void **state)
 {
-	static const char data[] = EVENTS LAST;
-	const struct asking_config config = outputs();
 	struct asking asking;
 
 	(void)state;
-	asking_begin(&config, data, LEN(data), &asking);
-	asking_feed(&asking, LEN(data));
+	begin_output(&asking, LEN(EVENTS LAST));
 	asking_answer(&asking, 0, &asking_transform);
 	assert_int_equal(asking.fault, FAULT_ACCOUNTING);
 	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS));
 	asking_done(&asking);
 
-	asking_begin(&config, data, LEN(data), &asking);
-	asking_feed(&asking, LEN(data));
+	begin_output(&asking, LEN(EVENTS LAST));
 	asking_fail(&asking, 0, SESSION_INTERCEPTOR_TIMEOUT);
 	assert_int_equal(asking.fault, FAULT_INTERCEPTOR_TIMEOUT);
 	assert_int_equal(pipeline_released(asking.pipeline), LEN(EVENTS));
@@ -332,10 +317,11 @@ static void a_message_held_whole_is_asked_about_whole(void **state)
 		.coverage = {.span = 10, .window = 60, .detectable = 51},
 		.in_flight = 16,
 	};
-	struct asking_config config = responses(&spans);
+	struct asking_config config = asking_responses;
 	struct asking asking;
 
 	(void)state;
+	config.spans = &spans;
 	config.level = SESSION_COMPLETE;
 	asking_begin(&config, data, LEN(data), &asking);
 	asking_feed(&asking, LEN(EVENTS));

@@ -174,6 +174,27 @@ static void answer(struct model *model)
 	*loan = model->loans[--model->loan_count];
 }
 
+/* The first rune that is in no span that is cut. */
+static uint64_t first_uncut(const struct model *model)
+{
+	uint64_t first = model->track;
+
+	for (size_t i = 0; i < CHANNELS; i++) {
+		const struct model_text *text = &model->texts[i];
+		size_t from = text->spanned;
+		bool known = from < text->count;
+
+		while (known && from < text->count) {
+			size_t end = end_of_span(model, text, from, &known);
+
+			from = known ? end : from;
+		}
+		if (from < text->count || text->waits)
+			first = MIN(first, text->runes[from].track);
+	}
+	return first;
+}
+
 static void check_frontier(struct model *model)
 {
 	uint64_t frontier = span_frontier(model->set), expected = model->frontier;
@@ -182,6 +203,7 @@ static void check_frontier(struct model *model)
 		expected++;
 	assert_int_equal(frontier, expected);
 	assert_true(frontier >= model->frontier);
+	assert_int_equal(span_reach(model->set), first_uncut(model));
 	model->frontier = frontier;
 }
 

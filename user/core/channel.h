@@ -259,6 +259,8 @@ enum fault channel_set_end(struct channel_set *set) must_check;
  * of those with terms come those that evaluate elsewhere.
  */
 uint64_t channel_set_frontier(const struct channel_set *set, size_t task);
+/* The same, if every verdict came that can be asked for by now, and allowed. */
+uint64_t channel_set_reach(const struct channel_set *set, size_t task);
 
 size_t channel_set_memory(const struct channel_set *set); /* beside the struct itself */
 

@@ -324,7 +324,9 @@ enum fault channel_set_end(struct channel_set *set)
 	return fault;
 }
 
-uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
+/* Up to which a task has cleared what is complete, by what its spans alone have come to. */
+static uint64_t frontier_by(const struct channel_set *set, size_t task,
+			    uint64_t (*spans)(const struct span_set *set))
 {
 	bool elsewhere = task >= set->task_count;
 	uint64_t frontier = set->floor;
@@ -333,7 +335,7 @@ uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 	if (elsewhere && !set->spans[task - set->task_count])
 		return 0;
 	if (elsewhere)
-		frontier = MIN(frontier, span_frontier(set->spans[task - set->task_count]));
+		frontier = MIN(frontier, spans(set->spans[task - set->task_count]));
 	for (const struct channel *c = set->joined; c; c = c->next) {
 		if (!elsewhere)
 			frontier = MIN(frontier, c->cursors[task].held);
@@ -342,6 +344,16 @@ uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
 			frontier = MIN(frontier, channel_track_of(c, c->runes));
 	}
 	return frontier;
+}
+
+uint64_t channel_set_frontier(const struct channel_set *set, size_t task)
+{
+	return frontier_by(set, task, span_frontier);
+}
+
+uint64_t channel_set_reach(const struct channel_set *set, size_t task)
+{
+	return frontier_by(set, task, span_reach);
 }
 
 size_t channel_set_memory(const struct channel_set *set)

@@ -189,8 +189,12 @@ struct pipeline_unit {
 struct pipeline_config {
 	struct framing framing;
 	struct extract extract;
-	uint64_t max_message;	    /* bytes of one payload, at least 1 */
-	uint64_t max_pending_units; /* framed but not yet cleared, at least 1; a bound on memory */
+	uint64_t max_message; /* bytes of one payload, at least 1 */
+	/*
+	 * Framed but not yet cleared, at least 1; a bound on memory: FAULT_TOO_LARGE. Those that
+	 * verdicts would clear are no fault: nothing more is taken, but for the rest of the call.
+	 */
+	uint64_t max_pending_units;
 	enum session_track track;
 	/*
 	 * When what is cleared may leave. BLOCKING: at the end of each unit. COMPLETE: at the end

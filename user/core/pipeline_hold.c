@@ -179,6 +179,23 @@ static struct hold_unit *unit_at(const struct pipeline_hold *hold, size_t i)
 	return &hold->units[(hold->first + i) & (hold->capacity - 1)];
 }
 
+/*
+ * Are more units held than may be, with one more, and not for verdicts alone? Those that wait
+ * for verdicts are bounded by who asks (pipeline_span_blocks()): when they come is no fault.
+ */
+static bool is_full(const struct pipeline_hold *hold, const struct channel_set *set)
+{
+	uint64_t cleared = UINT64_MAX, reach = UINT64_MAX;
+
+	if (hold->count < hold->max)
+		return false;
+	for (size_t i = 0; i < hold->task_count; i++) {
+		cleared = MIN(cleared, hold->tasks[i].cleared);
+		reach = MIN(reach, channel_set_reach(set, i));
+	}
+	return reach <= cleared || unit_at(hold, hold->count - hold->max)->rune_end > reach;
+}
+
 enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_set *set,
 			      const struct hold_unit *unit)
 {
@@ -200,7 +217,7 @@ enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_s
 	}
 	if (hold->count >= hold->settle_at || hold->count >= hold->max)
 		fault = pipeline_hold_settle(hold, set);
-	if (!fault && hold->count >= hold->max)
+	if (!fault && is_full(hold, set))
 		fault = FAULT_TOO_LARGE;
 	if (!fault && hold->count == hold->capacity)
 		fault = grow(hold);

@@ -71,7 +71,10 @@ int pipeline_hold_begin(struct pipeline_hold *hold, struct session *session) mus
 /* It does not any more. FAULT_ACCOUNTING: something of it is held. */
 enum fault pipeline_hold_end(struct pipeline_hold *hold) must_check;
 
-/* A unit is complete. FAULT_TOO_LARGE: too many are held; else as settle. */
+/*
+ * A unit is complete. FAULT_TOO_LARGE: too many would be held whatever verdicts come; else as
+ * settle.
+ */
 enum fault pipeline_hold_unit(struct pipeline_hold *hold, const struct channel_set *set,
 			      const struct hold_unit *unit) must_check;
 

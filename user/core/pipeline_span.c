@@ -161,7 +161,7 @@ bool pipeline_span_defer(struct pipeline *p, bool goes_on)
 
 bool pipeline_span_blocks(const struct pipeline *p)
 {
-	return pipeline_leaving(p) || (p->hold.count >= p->hold.max / 2 && pending(p));
+	return pipeline_leaving(p) || (p->hold.count >= p->hold.max && pending(p));
 }
 
 bool pipeline_waits(const struct pipeline *p)

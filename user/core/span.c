@@ -443,6 +443,15 @@ uint64_t span_frontier(const struct span_set *set)
 	return set->first ? set->first->start : set->track;
 }
 
+uint64_t span_reach(const struct span_set *set)
+{
+	const struct span *span = set->first;
+
+	while (span && span->state != SPAN_UNDER_WAY)
+		span = span->next;
+	return span ? span->start : set->track;
+}
+
 uint64_t span_end(const struct span_set *set)
 {
 	return set->track;

@@ -149,6 +149,9 @@ int span_clear(struct span_set *set, uint64_t id) must_check;
 /* The track's number of the first rune that is not cleared, or of the next one to come. */
 uint64_t span_frontier(const struct span_set *set);
 
+/* The same, if every span that is cut were cleared. */
+uint64_t span_reach(const struct span_set *set);
+
 /* The track's number of the next rune to come. */
 uint64_t span_end(const struct span_set *set);
 
