@@ -112,6 +112,7 @@ static bool open_flow(struct fuzz_stream *stream, enum session_track track, bool
 		.max_message = setup->max_message,
 		.max_pending_units = setup->max_pending,
 		.track = track,
+		.level = setup->level,
 		.session = stream->session,
 		.exchanges = stream->exchanges,
 		.release_opaque = setup->release_opaque,

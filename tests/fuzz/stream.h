@@ -134,6 +134,8 @@ bool fuzz_stream_run(struct fuzz_stream *stream, const struct fuzz_setup *setup,
 		     unsigned int text);
 void fuzz_stream_done(struct fuzz_stream *stream);
 
+/* May it have bodies that nobody reads? They are units as the bytes come. */
+bool fuzz_flow_is_unread(const struct fuzz_flow *flow);
 /* Fails unless both runs of one setup came out the same. */
 void fuzz_stream_check_same(const struct fuzz_stream *a, const struct fuzz_stream *b);
 /* Fails where a term was released, or one denied that is not there. */

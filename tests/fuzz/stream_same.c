@@ -33,9 +33,9 @@ static void check_unit(const struct pipeline_unit *a, const struct pipeline_unit
 	fuzz_check(a->messages == b->messages && a->tail == b->tail && a->outer == b->outer);
 }
 
-/* Bodies that nobody reads are units as the bytes come. */
-static bool is_unread(const struct fuzz_setup *setup, const struct fuzz_flow *flow)
+bool fuzz_flow_is_unread(const struct fuzz_flow *flow)
 {
+	const struct fuzz_setup *setup = flow->stream->setup;
 	bool http = setup->framing.kind == FRAMING_HTTP1 || setup->framing.kind == FRAMING_AUTO;
 
 	return http && (setup->release_opaque || (!setup->terms[flow->track] && !flow->text));
@@ -54,7 +54,7 @@ static void check_flow(const struct fuzz_stream *stream, const struct fuzz_flow 
 		fuzz_check(strcmp(a->task, b->task) == 0 && a->rule == b->rule);
 	if (!stream->fault)
 		fuzz_check(a->runes == b->runes);
-	if (is_unread(stream->setup, a) || is_unread(stream->setup, b))
+	if (fuzz_flow_is_unread(a) || fuzz_flow_is_unread(b))
 		return;
 	fuzz_check(a->unit_count == b->unit_count);
 	for (size_t i = 0; i < a->unit_count; i++)

@@ -52,9 +52,6 @@ static void set_up(const struct fuzz_input *input, struct fuzz_setup *ret_setup)
 			  fuzz_terms_get(input->options[2] >> 4)},
 		.input = input,
 	};
-	/* How many units wait for answers is up to who answers. */
-	if (fuzz_terms_ask(ret_setup->terms[0]) || fuzz_terms_ask(ret_setup->terms[1]))
-		ret_setup->max_pending = 1024;
 	/* Tasks want text, and text an extractor. */
 	if (ret_setup->extract.kind == EXTRACT_NONE)
 		ret_setup->extract.kind = EXTRACT_RAW;
