@@ -87,6 +87,27 @@ static void done(struct model *model)
 	hold_pool_done(&model->pool);
 }
 
+/* Bytes that a chunk of a class holds: the first read is small, and one behind a full one is not. */
+static size_t room_of(enum hold_class class)
+{
+	struct model model = {0};
+	size_t room;
+
+	hold_init(&model.hold, class);
+	room = put(&model, SIZE_MAX);
+	if (class != HOLD_SMALL)
+		room = put(&model, SIZE_MAX);
+	done(&model);
+	return room;
+}
+
+static void classes_grow(void **unused)
+{
+	(void)unused;
+	assert_true(room_of(HOLD_SMALL) < room_of(HOLD_MEDIUM));
+	assert_true(room_of(HOLD_MEDIUM) < room_of(HOLD_LARGE));
+}
+
 static void empty_has_no_memory(void **unused)
 {
 	struct model model = {0};
@@ -111,15 +132,15 @@ static void a_full_read_asks_for_more(void **unused)
 
 	(void)unused;
 	hold_init(&model.hold, HOLD_LARGE);
-	assert_int_equal(put(&model, SIZE_MAX), hold_room(HOLD_SMALL));
-	consume(&model, hold_room(HOLD_SMALL));
+	assert_int_equal(put(&model, SIZE_MAX), room_of(HOLD_SMALL));
+	consume(&model, room_of(HOLD_SMALL));
 	assert_int_equal(hold_reserve(&model.hold, &model.pool, &room, &len), 0);
-	assert_int_equal(len, hold_room(HOLD_LARGE));
+	assert_int_equal(len, room_of(HOLD_LARGE));
 	hold_commit(&model.hold, &model.pool, 0);
 	/* What came was little: little is asked for again. */
 	put(&model, 1);
 	consume(&model, 1);
-	assert_int_equal(put(&model, SIZE_MAX), hold_room(HOLD_SMALL));
+	assert_int_equal(put(&model, SIZE_MAX), room_of(HOLD_SMALL));
 	done(&model);
 }
 
@@ -133,7 +154,7 @@ static void a_small_rest_leaves_its_large_chunk(void **unused)
 
 		hold_init(&model.hold, HOLD_LARGE);
 		put(&model, SIZE_MAX);
-		assert_int_equal(put(&model, SIZE_MAX), hold_room(HOLD_LARGE));
+		assert_int_equal(put(&model, SIZE_MAX), room_of(HOLD_LARGE));
 		consume(&model, model.hold.bytes - rests[i]);
 		assert_int_equal(model.pool.count[HOLD_LARGE], 0);
 		hold_compact(&model.hold, &model.pool);
@@ -151,7 +172,7 @@ static void a_large_rest_stays(void **unused)
 	hold_init(&model.hold, HOLD_LARGE);
 	put(&model, SIZE_MAX);
 	put(&model, SIZE_MAX);
-	consume(&model, hold_room(HOLD_SMALL));
+	consume(&model, room_of(HOLD_SMALL));
 	hold_compact(&model.hold, &model.pool);
 	check(&model);
 	assert_int_equal(model.pool.count[HOLD_LARGE], 0);
@@ -161,7 +182,7 @@ static void a_large_rest_stays(void **unused)
 static void what_is_dropped_is_the_end(void **unused)
 {
 	struct model model = {0};
-	size_t small = hold_room(HOLD_SMALL), keep;
+	size_t small = room_of(HOLD_SMALL), keep;
 
 	(void)unused;
 	hold_init(&model.hold, HOLD_MEDIUM);
@@ -245,6 +266,7 @@ static void random_traffic(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(classes_grow),
 		cmocka_unit_test(empty_has_no_memory),
 		cmocka_unit_test(a_full_read_asks_for_more),
 		cmocka_unit_test(a_small_rest_leaves_its_large_chunk),

@@ -29,11 +29,6 @@ _Static_assert(ARRAY_SIZE(kept) == _HOLD_CLASS_MAX, "every class has a number to
 /* A tail with less room than this is left: a read into it would be cut short. */
 #define TAIL_ROOM_MIN 1024u
 
-size_t hold_room(enum hold_class class)
-{
-	return rooms[class];
-}
-
 static struct hold_chunk *chunk_take(struct hold_pool *pool, enum hold_class class)
 {
 	struct hold_chunk *chunk = pool->free[class];

@@ -46,8 +46,6 @@ struct hold {
 void hold_pool_done(struct hold_pool *pool);
 
 void hold_init(struct hold *hold, enum hold_class largest);
-/* Bytes that a chunk of a class holds. */
-size_t hold_room(enum hold_class class);
 /* Gives everything back. */
 void hold_done(struct hold *hold, struct hold_pool *pool);
 
