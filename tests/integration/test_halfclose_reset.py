@@ -174,7 +174,8 @@ def refused_upstream(bench):
     out, err = agent.communicate(b'\n', timeout=20)
     end, seconds = out.split()
     equal(end, b'reset', 'how the agent\'s side ended; run said %r' % err)
-    check(float(seconds) < 1, 'only after %s s', seconds)
+    # That nobody answers is another reason, and takes longer.
+    check(float(seconds) < 5, 'only after %s s', seconds)
     equal(daemon.status()['streams']['failed'], 1, 'failed streams')
     check(b'upstream_refused 1' in err, 'the summary says %r', err)
 

@@ -375,7 +375,7 @@ def _raw(daemon, data, seconds=5):
 
 # --- clients that cost ---
 
-def _resident(daemon):
+def resident(daemon):
     with open('/proc/%d/statm' % daemon.process.pid, encoding='ascii') as file:
         return int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE')
 
@@ -384,7 +384,7 @@ def what_is_too_large_is_refused(bench):
     """10 MB of heads, a line that does not end, a body: none is kept"""
     daemon = served(bench)
     scrape(daemon)
-    before = _resident(daemon)
+    before = resident(daemon)
     for data in (b'GET /metrics HTTP/1.1\r\n' + b'X: %s\r\n' % (b'y' * 1000) * 10000,
                  b'GET /' + b'a' * (10 << 20)):
         with socket.create_connection(('127.0.0.1', daemon.web), timeout=5) as sock:
@@ -404,7 +404,7 @@ def what_is_too_large_is_refused(bench):
             answer = b''
         check(answer == b'' or answer.startswith(b'HTTP/1.1 4'), 'it was answered %r', answer)
         equal(ask(daemon)[0].status, 200, 'the status for others')
-        check(_resident(daemon) - before < 2 << 20, 'it grew by %d', _resident(daemon) - before)
+        check(resident(daemon) - before < 2 << 20, 'it grew by %d', resident(daemon) - before)
 
 
 def requests_may_come_at_once(bench):
@@ -445,8 +445,7 @@ def clients_that_stay_are_ended(bench):
             except BlockingIOError:
                 sock.settimeout(IDLE_S + 10)
         socks.append((kind, sock))
-    began = time.monotonic()
-    before = _resident(daemon)
+    before = resident(daemon)
     stop = threading.Event()
 
     def drip():
@@ -460,13 +459,12 @@ def clients_that_stay_are_ended(bench):
     thread = threading.Thread(target=drip)
     thread.start()
     try:
-        while time.monotonic() - began < IDLE_S + 1:
-            equal(ask(daemon)[0].status, 200, 'the status for others')
-            time.sleep(0.5)
-        check(_resident(daemon) - before < 4 << 20, 'it grew by %d', _resident(daemon) - before)
-        # Whoever were not ended by now would be served what it asked for, and wait again.
+        # Before anything is read of them: whoever then reads would be served on.
+        wait_for(lambda: ask(daemon)[0].status == 200 and not _clients(daemon), IDLE_S + 10,
+                 'the end of all, while others are served')
+        check(resident(daemon) - before < 4 << 20, 'it grew by %d', resident(daemon) - before)
         for kind, sock in socks:
-            wait_for(lambda: _has_ended(sock), 2, 'the end of one that is %s' % kind)
+            wait_for(lambda s=sock: _has_ended(s), 10, 'the end of one that is %s' % kind)
     finally:
         stop.set()
         thread.join()
