@@ -232,6 +232,8 @@ $(BUILD)/tests/unit/test_metrics_age: $(call san,user/daemon/age.c)
 $(BUILD)/tests/unit/test_web_host: $(call san,user/daemon/web_host.c)
 $(BUILD)/tests/unit/test_audit_record: $(call san,user/daemon/audit_record.c)
 $(BUILD)/tests/unit/test_policies: $(call san,user/daemon/policies.c)
+$(BUILD)/tests/unit/test_interceptor: $(call san,$(addprefix user/daemon/,interceptor.c \
+	interceptor_tell.c interceptor_totals.c histogram.c))
 $(BUILD)/tests/unit/test_audit_file: $(call san,user/daemon/audit_file.c)
 $(BUILD)/tests/unit/test_audit_quota: $(call san,user/daemon/audit_quota.c)
 $(BUILD)/tests/unit/test_audit_syncer: $(call san,user/daemon/audit_syncer.c)

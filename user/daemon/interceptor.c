@@ -229,6 +229,17 @@ bool interceptor_has_room(const struct interceptor *interceptor)
 	       interceptor->interceptors->in_flight < LIMIT_QUESTIONS;
 }
 
+void question_go(struct question *question)
+{
+	struct interceptor *interceptor = question->asker->interceptor;
+
+	if (!transfer_begin(question))
+		return;
+	question->is_lost = true;
+	LIST_INSERT_HEAD(&interceptor->lost, question, lost);
+	transfer_wake(interceptor->interceptors);
+}
+
 void interceptor_ask_next(struct interceptor *interceptor)
 {
 	struct interceptor_stats *stats = &interceptor->stats;
@@ -247,11 +258,7 @@ void interceptor_ask_next(struct interceptor *interceptor)
 	stats->waited_ms += question->waits ? waited_ms : 0;
 	stats->in_flight++;
 	interceptor->interceptors->in_flight++;
-	if (!transfer_begin(question))
-		return;
-	question->is_lost = true;
-	LIST_INSERT_HEAD(&interceptor->lost, question, lost);
-	transfer_wake(interceptor->interceptors);
+	question_go(question);
 }
 
 /* Who had a turn last has its next one last, and notes go last of all. */

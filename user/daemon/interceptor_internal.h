@@ -27,7 +27,8 @@ struct interceptors {
 	size_t total_count;
 	CURLM *multi;
 	struct curl_slist *headers;
-	struct event timer, wake, ready;
+	struct event timer, wake, ready, room;
+	LIST_HEAD(, question) again;	/* found a socket full */
 	TAILQ_HEAD(, interceptor) list; /* whose turn is next, first */
 	uint32_t in_flight;
 	int busy_fd, idle_fd; /* epoll: sockets of questions, and of kept connections */
@@ -55,8 +56,10 @@ struct question {
 	uint64_t since_ns; /* that it was asked */
 	uint64_t out_ns;   /* that it went out */
 	bool waits;	   /* it had to */
-	bool is_lost;
+	bool is_lost;	   /* in a list of those that are not with libcurl */
 	LIST_ENTRY(question) lost;
+	bool found_full; /* the socket that it is for */
+	bool too_long;	 /* what is answered */
 	struct agent_buffer body;
 	CURL *easy;	 /* NULL: it is not out */
 	uint8_t *answer; /* VERDICT_SIZE_MAX bytes, once there is a first */
@@ -73,6 +76,8 @@ void question_free(struct question *question);
 
 /* May one more go out? */
 bool interceptor_has_room(const struct interceptor *interceptor);
+/* To libcurl, or it is lost. */
+void question_go(struct question *question);
 /* The next one goes out: of whose turn it is, or else a note. */
 void interceptor_ask_next(struct interceptor *interceptor);
 /* A note of its own gives way, or where all have too many out one of any. */
@@ -91,6 +96,13 @@ int transfer_begin(struct question *question) must_check;
 void transfer_end(struct question *question);
 /* libcurl looks at a socket, or at its timers, and what that brought is settled. */
 void transfer_act(struct interceptors *interceptors, curl_socket_t fd, int what);
+
+void again_init(struct interceptors *interceptors);
+void again_stop(struct interceptors *interceptors);
+/* Did its Unix socket have no room for it? */
+bool again_is_due(const struct question *question, CURLcode code);
+/* It begins again soon; its deadline stays. */
+void again_add(struct question *question);
 
 /* -errno: no epoll instance, or no memory. */
 int sockets_start(struct interceptors *interceptors) must_check;

@@ -12,6 +12,7 @@
 #include "daemon/interceptor_internal.h"
 #include "daemon/limits.h"
 #include "kern/kern.h"
+#include "sys/clock.h"
 
 /* N3. The addresses are of the policy, which the operator wrote. */
 static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
@@ -46,7 +47,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 	struct question *question = context;
 	size_t len = size * count;
 
-	if (len > VERDICT_SIZE_MAX - question->answer_len)
+	question->too_long = len > VERDICT_SIZE_MAX - question->answer_len;
+	if (question->too_long)
 		return CURL_WRITEFUNC_ERROR;
 	if (!question->answer)
 		question->answer = malloc(VERDICT_SIZE_MAX);
@@ -63,20 +65,31 @@ static size_t on_head(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 
 	(void)bytes;
-	if (len > VERDICT_SIZE_MAX - question->head_len)
+	question->too_long = len > VERDICT_SIZE_MAX - question->head_len;
+	if (question->too_long)
 		return CURL_WRITEFUNC_ERROR;
 	question->head_len += len;
 	return len;
 }
 
-static CURLcode set_address(CURL *easy, const struct policy_interceptor *config)
+/* N5: what is left of it, where the question begins again. At least 1: to libcurl 0 is none. */
+static long time_left_ms(const struct question *question)
 {
+	uint64_t spent_ms = (clock_boot_ns() - question->out_ns) / CLOCK_NS_PER_MS;
+	uint32_t timeout_ms = question->asker->interceptor->config->timeout_ms;
+
+	return spent_ms < timeout_ms ? (long)(timeout_ms - spent_ms) : 1;
+}
+
+static CURLcode set_address(CURL *easy, const struct question *question)
+{
+	const struct policy_interceptor *config = question->asker->interceptor->config;
 	CURLcode r = curl_easy_setopt(easy, CURLOPT_URL, config->http_url);
 
 	if (!r && config->socket_path)
 		r = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, config->socket_path);
 	if (!r)
-		r = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)config->timeout_ms);
+		r = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, time_left_ms(question));
 	return r;
 }
 
@@ -134,13 +147,12 @@ static CURLcode set_question(CURL *easy, struct question *question)
 
 int transfer_begin(struct question *question)
 {
-	struct interceptor *interceptor = question->asker->interceptor;
-	struct interceptors *interceptors = interceptor->interceptors;
+	struct interceptors *interceptors = question->asker->interceptor->interceptors;
 	CURL *easy = curl_easy_init();
 
 	if (!easy)
 		return -ENOMEM;
-	if (set_address(easy, interceptor->config) || set_manners(easy, interceptors) ||
+	if (set_address(easy, question) || set_manners(easy, interceptors) ||
 	    set_sockets(easy, interceptors) || set_question(easy, question) ||
 	    curl_multi_add_handle(interceptors->multi, easy)) {
 		curl_easy_cleanup(easy);
@@ -170,14 +182,25 @@ static enum session_result result_of(const struct question *question, CURLcode c
 	case CURLE_OPERATION_TIMEDOUT:
 		return SESSION_INTERCEPTOR_TIMEOUT;
 	case CURLE_WRITE_ERROR:
-		/* Too long for a verdict. */
-		return SESSION_VERDICT_INVALID;
+		return question->too_long ? SESSION_VERDICT_INVALID : SESSION_INTERCEPTOR_FAILED;
 	default:
 		return SESSION_INTERCEPTOR_FAILED;
 	}
 	if (curl_easy_getinfo(question->easy, CURLINFO_RESPONSE_CODE, &status) || status != 200)
 		return SESSION_INTERCEPTOR_FAILED;
 	return SESSION_OK;
+}
+
+static void explain_late(struct question *question)
+{
+	uint32_t timeout_ms = question->asker->interceptor->config->timeout_ms;
+
+	if (question->found_full)
+		question_explain(question,
+				 "its queue of connections was full, and no verdict in %u ms",
+				 timeout_ms);
+	else
+		question_explain(question, "no verdict in %u ms", timeout_ms);
 }
 
 /* For the operator; the text of no message is in it. */
@@ -190,10 +213,15 @@ static void explain(struct question *question, CURLcode code)
 	if (code == CURLE_OK)
 		question_explain(question, "status %ld", status);
 	else if (code == CURLE_OPERATION_TIMEDOUT)
-		question_explain(question, "no verdict in %u ms",
-				 question->asker->interceptor->config->timeout_ms);
-	else if (code == CURLE_WRITE_ERROR)
+		explain_late(question);
+	else if (question->too_long)
 		question_explain(question, "more than %u bytes of an answer", VERDICT_SIZE_MAX);
+	else if (code == CURLE_WRITE_ERROR)
+		question_explain(question, "no memory for its answer");
+	else if (code == CURLE_OUT_OF_MEMORY)
+		question_explain(question, "no memory, or a line of its answer's head is too long");
+	else if (code == CURLE_UNSUPPORTED_PROTOCOL)
+		question_explain(question, "what it answers is not HTTP/1");
 	else if (code == CURLE_COULDNT_CONNECT && error)
 		question_explain(question, "%s", strerror((int)error));
 	else
@@ -224,6 +252,10 @@ static void take_answers(struct interceptors *interceptors)
 		if (message->msg != CURLMSG_DONE ||
 		    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &question))
 			continue;
+		if (again_is_due(question, message->data.result)) {
+			again_add(question);
+			continue;
+		}
 		result = result_of(question, message->data.result);
 		if (result != SESSION_OK)
 			explain(question, message->data.result);
@@ -353,6 +385,7 @@ int interceptors_start(struct interceptors *interceptors)
 		return r;
 	(void)evtimer_assign(&interceptors->timer, base, on_timer, interceptors);
 	(void)evtimer_assign(&interceptors->wake, base, on_wake, interceptors);
+	again_init(interceptors);
 	if (curl_global_init(CURL_GLOBAL_NOTHING))
 		return -EIO;
 	interceptors->headers = make_headers();
@@ -372,6 +405,7 @@ void interceptors_free(struct interceptors *interceptors)
 		(void)event_del(&interceptors->timer);
 		(void)event_del(&interceptors->wake);
 	}
+	again_stop(interceptors);
 	sockets_stop(interceptors);
 	curl_slist_free_all(interceptors->headers);
 	interceptor_totals_free(interceptors);

@@ -125,6 +125,8 @@
 
 /* Questions to interceptors that are out at once, of all tasks. */
 #define LIMIT_QUESTIONS 512u
+/* Of those that found an interceptor's Unix socket full, how soon they begin again. */
+#define LIMIT_ROOM_MS 10u
 /* What an interceptor is still to be told, and nobody waits for; more is not told. */
 #define LIMIT_NOTES 64u
 
