@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
@@ -202,6 +203,20 @@ def daemon_goes_and_comes(bench):
     equal(terminal.ended(), 0, 'exit status')
 
 
+def daemon_that_hangs(bench):
+    """a daemon that takes no connections any more keeps the keys waiting no longer than a look"""
+    path = os.path.join(bench.folder, 'hangs.sock')
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as first:
+        server.bind(path)
+        server.listen(0)
+        terminal = Terminal(bench, [SLUICECTL, '--socket', path, 'top', '--interval-ms', '100'])
+        server.accept()[0].close()
+        first.connect(path)
+        terminal.shows('no daemon answers')
+        terminal.type(b'q')
+        equal(terminal.ended(), 0, 'exit status')
+
+
 def no_terminal(bench):
     """without a terminal, or without a daemon: a line that says what to do, and status 1"""
     daemon = bench.daemon()
@@ -219,4 +234,4 @@ def no_terminal(bench):
 
 if __name__ == '__main__':
     main([draws_and_quits, no_flicker, sizes, ends_by_signals, stops_and_goes_on,
-          daemon_goes_and_comes, no_terminal])
+          daemon_goes_and_comes, daemon_that_hangs, no_terminal])

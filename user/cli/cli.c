@@ -38,7 +38,7 @@ int cli_find_socket(struct cli *cli, char path[static CLI_SOCKET_LEN])
 
 int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_client)
 {
-	int err = rpc_client_new(cli->socket, ret_client);
+	int err = rpc_client_new(cli->socket, RPC_PATIENCE_MS, ret_client);
 	bool absent = err == -ENOENT || err == -ECONNREFUSED;
 
 	if (!err || (absent && quiet))
@@ -55,6 +55,10 @@ int cli_connect(const struct cli *cli, bool quiet, struct rpc_client **ret_clien
 		log_error("no permission for '%s': run this as root, or as a member of group "
 			  "sluice, or for queries of sluice-view",
 			  cli->socket);
+	else if (err == -ETIMEDOUT)
+		log_error("the daemon at '%s' takes no connections: see its log, and whether it "
+			  "still runs",
+			  cli->socket);
 	else
 		(void)log_errno(LOG_ERR, err, "cannot reach the daemon at '%s'", cli->socket);
 	return err;
@@ -67,7 +71,7 @@ static void explain_unknown(const struct cli *cli, const char *method)
 	json_t *status = NULL;
 	char error[512];
 
-	if (!rpc_client_new(cli->socket, &client) &&
+	if (!rpc_client_new(cli->socket, RPC_PATIENCE_MS, &client) &&
 	    !rpc_client_call(client, "status", NULL, &status, error, sizeof(error)))
 		log_error("the daemon is version %s and does not know '%s'; this is version %s: "
 			  "install the same version of both, and restart sluiced",

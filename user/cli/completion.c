@@ -334,7 +334,7 @@ static int print_known(const struct cli *cli, const char *what)
 		log_error("completion: 'bash', or 'streams', or 'watches', or 'policies'");
 		return CLI_EXIT_USAGE;
 	}
-	if (rpc_client_new(cli->socket, &client) || rpc_client_patience(client, QUICK_MS) ||
+	if (rpc_client_new(cli->socket, QUICK_MS, &client) ||
 	    rpc_client_call(client, known[i].method, NULL, &result, error, sizeof(error)))
 		return CLI_EXIT_FAILED;
 	print_members(json_object_get(result, known[i].list), known[i].key);

@@ -132,7 +132,7 @@ static int start_private(struct run_daemon *daemon)
 	err = read_line(daemon->lifeline, line, sizeof(line));
 	if (err || strcmp(line, "ready") != 0)
 		return say_not_ready(daemon, err, line, program);
-	err = rpc_client_new(daemon->socket, &daemon->client);
+	err = rpc_client_new(daemon->socket, RPC_PATIENCE_MS, &daemon->client);
 	if (err)
 		return log_errno(LOG_ERR, err, "cannot reach the private daemon at '%s'",
 				 daemon->socket);

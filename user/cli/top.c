@@ -44,7 +44,7 @@ struct top {
 
 static int connect_quietly(struct top *top)
 {
-	int err = top->client ? 0 : rpc_client_new(top->cli->socket, &top->client);
+	int err = top->client ? 0 : rpc_client_new(top->cli->socket, PATIENCE_MS, &top->client);
 
 	return err ? err : rpc_client_patience(top->client, PATIENCE_MS);
 }

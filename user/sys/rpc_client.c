@@ -23,11 +23,26 @@ struct rpc_client {
 	char *text;   /* of a result, where it is not in the line */
 };
 
-int rpc_client_new(const char *path, struct rpc_client **ret_client)
+/* What errno a socket call left, with a time limit that passed told from the rest. */
+static int socket_error(void)
 {
-	static const struct timeval patience = {.tv_sec = RPC_TIMEOUT_S};
+	if (errno == EAGAIN || errno == EWOULDBLOCK)
+		return -ETIMEDOUT;
+	return errno == EPIPE ? -ECONNRESET : -errno;
+}
+
+static int limit(const struct rpc_client *client, int option, unsigned int ms)
+{
+	struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+	return setsockopt(client->fd, SOL_SOCKET, option, &patience, sizeof(patience)) ? -errno : 0;
+}
+
+int rpc_client_new(const char *path, unsigned int patience_ms, struct rpc_client **ret_client)
+{
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct rpc_client *client cleanup(rpc_client_freep) = calloc(1, sizeof(*client));
+	int err;
 
 	if (!client)
 		return -ENOMEM;
@@ -38,11 +53,13 @@ int rpc_client_new(const char *path, struct rpc_client **ret_client)
 	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (client->fd < 0)
 		return -errno;
-	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
-	    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
-		return -errno;
+	err = limit(client, SO_RCVTIMEO, patience_ms);
+	if (!err)
+		err = limit(client, SO_SNDTIMEO, patience_ms);
+	if (err)
+		return err;
 	if (connect(client->fd, (struct sockaddr *)&address, sizeof(address)))
-		return -errno;
+		return socket_error();
 	*ret_client = take_ptr(client);
 	return 0;
 }
@@ -60,11 +77,7 @@ void rpc_client_free(struct rpc_client *client)
 
 int rpc_client_patience(struct rpc_client *client, unsigned int ms)
 {
-	struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-
-	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
-		return -errno;
-	return 0;
+	return limit(client, SO_RCVTIMEO, ms);
 }
 
 int rpc_client_fd(const struct rpc_client *client)
@@ -76,14 +89,6 @@ static int failed(int err, char *error, size_t error_len, const char *what)
 {
 	(void)snprintf(error, error_len, "%s: %s", what, strerror(-err));
 	return err;
-}
-
-/* What errno a socket call left, with a time limit that passed told from the rest. */
-static int socket_error(void)
-{
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		return -ETIMEDOUT;
-	return errno == EPIPE ? -ECONNRESET : -errno;
 }
 
 static int send_line(struct rpc_client *client, const char *text, size_t len)

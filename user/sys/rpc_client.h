@@ -14,18 +14,23 @@
 
 #include "base/macros.h"
 
-#define RPC_LINE_MAX  (64u << 20)
-#define RPC_TIMEOUT_S 60
+#define RPC_LINE_MAX	(64u << 20)
+#define RPC_PATIENCE_MS 60000u
 
 struct rpc_client;
 
-/* -ENOENT, -ECONNREFUSED: nobody serves that path. -ENAMETOOLONG. Otherwise errno of connect(2). */
-int rpc_client_new(const char *path, struct rpc_client **ret_client) must_check;
+/*
+ * patience_ms: how long to connect, and then each call, may take; 0: for ever. -ENOENT,
+ * -ECONNREFUSED: nobody serves that path. -ETIMEDOUT: who serves it accepts nobody.
+ * -ENAMETOOLONG. Otherwise errno of connect(2).
+ */
+int rpc_client_new(const char *path, unsigned int patience_ms,
+		   struct rpc_client **ret_client) must_check;
 /* Closes the connection. Accepts NULL. */
 void rpc_client_free(struct rpc_client *client);
 DEFINE_CLEANUP(struct rpc_client *, rpc_client_free)
 
-/* How long a call may take instead, in milliseconds; 0: for ever. -errno. */
+/* How long an answer may take instead, in milliseconds; 0: for ever. -errno. */
 int rpc_client_patience(struct rpc_client *client, unsigned int ms) must_check;
 
 /* To poll: readable while no call is under way means that the server hung up. */
