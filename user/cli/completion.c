@@ -8,28 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/event_types.h"
 #include "cli/cli.h"
 #include "sys/log.h"
 
 #define QUICK_MS 500u
 #define WORD_LEN 64u
 
-/* Of the daemon's events (sluiced(8), CONTROL SOCKET), each behind those that stand there already. */
-#define TYPE(name) " \"$before\"" name
-#define EVENT_TYPES             \
-	TYPE("stream_opened")   \
-	TYPE("stream_refused")  \
-	TYPE("stream_settled")  \
-	TYPE("session_opened")  \
-	TYPE("session_settled") \
-	TYPE("outcome")         \
-	TYPE("refusal")         \
-	TYPE("watermark")       \
-	TYPE("control")         \
-	TYPE("fence")           \
-	TYPE("watch")           \
-	TYPE("unwatch")         \
-	TYPE("policy")
+/* Each event type behind those that stand there already. */
+#define TYPE(type, name) " \"$before\"" name
 
 /* The shell function that completes a name. */
 static const struct {
@@ -75,50 +62,54 @@ static const char script_head[] =
 	"\tlocal before=\n"
 	"\t[[ $cur == *,* ]] && before=${cur%,*},\n"
 	"\tcompopt -o nospace 2>/dev/null\n"
-	"\t_sluicectl_words " EVENT_TYPES "\n"
-	"}\n"
-	"_sluicectl_cgroups() {\n"
-	"\t[[ $cur == /* ]] || cur=/sys/fs/cgroup/$cur\n"
-	"\tcompopt -o filenames -o nospace 2>/dev/null\n"
-	"\t_sluicectl_match < <(compgen -d -- \"$cur\")\n"
-	"}\n"
-	"_sluicectl_ask() {\n"
-	"\t_sluicectl_match < <(\"${words[0]}\" ${socket:+\"$socket\"} "
-	"completion \"$1\" 2>/dev/null)\n"
-	"}\n"
-	"\n"
-	"_sluicectl() {\n"
-	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=(\"${COMP_WORDS[@]:0:COMP_CWORD}\")\n"
-	"\tlocal word option='' command='' socket='' arguments=()\n"
-	"\tCOMPREPLY=()\n"
-	"\tfor word in \"${words[@]:1}\"; do\n"
-	"\t\tif [[ -n $option && $word == = ]]; then\n"
-	"\t\t\tcontinue\n"
-	"\t\telif [[ -n $option ]]; then\n"
-	"\t\t\t[[ $option == --socket || $option == --instance ]] && socket=$option=$word\n"
-	"\t\t\toption=\n"
-	"\t\telif ((${#arguments[@]})) && _sluicectl_stops \"$command\"; then\n"
-	"\t\t\targuments+=(\"$word\")\n"
-	"\t\telif [[ $word == -- ]]; then\n"
-	"\t\t\tcontinue\n"
-	"\t\telif [[ $word == -* ]]; then\n"
-	"\t\t\t_sluicectl_takes \"$command\" \"$word\" && option=$word\n"
-	"\t\telif [[ -z $command ]]; then\n"
-	"\t\t\tcommand=$word\n"
-	"\t\telse\n"
-	"\t\t\targuments+=(\"$word\")\n"
-	"\t\tfi\n"
-	"\tdone\n"
-	"\t[[ $cur == = && -n $option ]] && cur=\n"
-	"\tif [[ -n $option ]]; then\n"
-	"\t\t_sluicectl_value \"$command\" \"$option\"\n"
-	"\telif [[ $cur == -* ]] && ! { ((${#arguments[@]})) && _sluicectl_stops "
-	"\"$command\"; }; then\n"
-	"\t\t_sluicectl_options \"$command\"\n"
-	"\telse\n"
-	"\t\t_sluicectl_argument \"$command\" \"${#arguments[@]}\" \"${arguments[0]:-}\"\n"
-	"\tfi\n"
-	"}\n";
+	"\t_sluicectl_words" EVENT_TYPES(
+		TYPE) "\n"
+		      "}\n"
+		      "_sluicectl_cgroups() {\n"
+		      "\t[[ $cur == /* ]] || cur=/sys/fs/cgroup/$cur\n"
+		      "\tcompopt -o filenames -o nospace 2>/dev/null\n"
+		      "\t_sluicectl_match < <(compgen -d -- \"$cur\")\n"
+		      "}\n"
+		      "_sluicectl_ask() {\n"
+		      "\t_sluicectl_match < <(\"${words[0]}\" ${socket:+\"$socket\"} "
+		      "completion \"$1\" 2>/dev/null)\n"
+		      "}\n"
+		      "\n"
+		      "_sluicectl() {\n"
+		      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} "
+		      "words=(\"${COMP_WORDS[@]:0:COMP_CWORD}\")\n"
+		      "\tlocal word option='' command='' socket='' arguments=()\n"
+		      "\tCOMPREPLY=()\n"
+		      "\tfor word in \"${words[@]:1}\"; do\n"
+		      "\t\tif [[ -n $option && $word == = ]]; then\n"
+		      "\t\t\tcontinue\n"
+		      "\t\telif [[ -n $option ]]; then\n"
+		      "\t\t\t[[ $option == --socket || $option == --instance ]] && "
+		      "socket=$option=$word\n"
+		      "\t\t\toption=\n"
+		      "\t\telif ((${#arguments[@]})) && _sluicectl_stops \"$command\"; then\n"
+		      "\t\t\targuments+=(\"$word\")\n"
+		      "\t\telif [[ $word == -- ]]; then\n"
+		      "\t\t\tcontinue\n"
+		      "\t\telif [[ $word == -* ]]; then\n"
+		      "\t\t\t_sluicectl_takes \"$command\" \"$word\" && option=$word\n"
+		      "\t\telif [[ -z $command ]]; then\n"
+		      "\t\t\tcommand=$word\n"
+		      "\t\telse\n"
+		      "\t\t\targuments+=(\"$word\")\n"
+		      "\t\tfi\n"
+		      "\tdone\n"
+		      "\t[[ $cur == = && -n $option ]] && cur=\n"
+		      "\tif [[ -n $option ]]; then\n"
+		      "\t\t_sluicectl_value \"$command\" \"$option\"\n"
+		      "\telif [[ $cur == -* ]] && ! { ((${#arguments[@]})) && _sluicectl_stops "
+		      "\"$command\"; }; then\n"
+		      "\t\t_sluicectl_options \"$command\"\n"
+		      "\telse\n"
+		      "\t\t_sluicectl_argument \"$command\" \"${#arguments[@]}\" "
+		      "\"${arguments[0]:-}\"\n"
+		      "\tfi\n"
+		      "}\n";
 
 static const char *completer_of(const char *name, size_t len)
 {

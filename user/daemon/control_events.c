@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control method `events`. */
-#include <stdio.h>
+#include <string.h>
 
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/feed.h"
 
+#define LISTED(type, name) ", " name
+
 static int refuse_type(struct control_call *call, const char *name)
 {
-	char known[256] = "";
-	size_t len = 0;
+	static const char known[] = EVENT_TYPES(LISTED);
 
-	for (int type = 0; type < _FEED_TYPE_MAX && len < sizeof(known); type++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", type ? ", " : "",
-					feed_type_name((enum feed_type)type));
 	return control_fail(call, CONTROL_INVALID_PARAMS,
-			    "no event has the type '%.64s'; there are %s", name, known);
+			    "no event has the type '%.64s'; there are %s", name,
+			    known + strlen(", "));
 }
 
 static int types_of(struct control_call *call, const json_t *names, unsigned int *ret_types)
@@ -43,7 +42,7 @@ int control_events(struct control_call *call, json_t **ret_result)
 	struct daemon *daemon = call->daemon;
 	char path[CGROUP_PATH_MAX];
 	const char *cgroup = NULL;
-	json_t *names = NULL;
+	json_t *names = NULL, *result;
 	json_int_t stream = 0;
 	unsigned int types = 0;
 	int r;
@@ -60,11 +59,12 @@ int control_events(struct control_call *call, json_t **ret_result)
 	if (cgroup && cgroup_resolve(daemon->instance.cgroup2, cgroup, path, sizeof(path)))
 		return control_fail(call, CONTROL_FAILED, "'%.300s' is not a cgroup v2 directory",
 				    cgroup);
-	*ret_result = json_pack("{s:b}", "subscribed", 1);
-	if (!*ret_result ||
+	result = json_pack("{s:b}", "subscribed", 1);
+	if (!result ||
 	    feed_follow(daemon, call->client, types, (uint64_t)stream, cgroup ? path : NULL)) {
-		json_decref(*ret_result);
+		json_decref(result);
 		return control_fail(call, CONTROL_FAILED, "out of memory");
 	}
+	*ret_result = result;
 	return 0;
 }

@@ -25,26 +25,8 @@ struct follower {
 	char *cgroup;
 };
 
-static const char *const type_names[_FEED_TYPE_MAX] = {
-	[FEED_STREAM_OPENED] = "stream_opened",
-	[FEED_STREAM_REFUSED] = "stream_refused",
-	[FEED_STREAM_SETTLED] = "stream_settled",
-	[FEED_SESSION_OPENED] = "session_opened",
-	[FEED_SESSION_SETTLED] = "session_settled",
-	[FEED_OUTCOME] = "outcome",
-	[FEED_REFUSAL] = "refusal",
-	[FEED_WATERMARK] = "watermark",
-	[FEED_CONTROL] = "control",
-	[FEED_FENCE] = "fence",
-	[FEED_WATCH] = "watch",
-	[FEED_UNWATCH] = "unwatch",
-	[FEED_POLICY] = "policy",
-};
-
-const char *feed_type_name(enum feed_type type)
-{
-	return type_names[type];
-}
+#define TYPE_NAME(type, name) [FEED_##type] = (name),
+static const char *const type_names[_FEED_TYPE_MAX] = {EVENT_TYPES(TYPE_NAME)};
 
 int feed_type_of(const char *name, enum feed_type *ret_type)
 {

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/event_types.h"
 #include "base/macros.h"
 #include "daemon/audit_record.h"
 #include "sluice/abi.h"
@@ -30,22 +31,9 @@ struct daemon;
 struct loaded_policy;
 struct watch;
 
-enum feed_type {
-	FEED_STREAM_OPENED,
-	FEED_STREAM_REFUSED,
-	FEED_STREAM_SETTLED,
-	FEED_SESSION_OPENED,
-	FEED_SESSION_SETTLED,
-	FEED_OUTCOME,
-	FEED_REFUSAL,
-	FEED_WATERMARK,
-	FEED_CONTROL,
-	FEED_FENCE,
-	FEED_WATCH,
-	FEED_UNWATCH,
-	FEED_POLICY,
-	_FEED_TYPE_MAX
-};
+#define FEED_TYPE(type, name) FEED_##type,
+enum feed_type { EVENT_TYPES(FEED_TYPE) _FEED_TYPE_MAX };
+#undef FEED_TYPE
 
 /* Every type but watermarks, of which there is one a released message. */
 #define FEED_USUAL (((1u << _FEED_TYPE_MAX) - 1) & ~(1u << FEED_WATERMARK))
@@ -58,7 +46,6 @@ struct feed {
 	char line[AUDIT_RECORD_MAX]; /* of an event that is no record */
 };
 
-const char *feed_type_name(enum feed_type type);
 /* "stream_opened" and so on. -ENOENT. */
 int feed_type_of(const char *name, enum feed_type *ret_type) must_check;
 
