@@ -17,6 +17,14 @@ static uint64_t take(struct age *age, uint64_t end)
 	return since_ns;
 }
 
+static uint64_t oldest(const struct age *age)
+{
+	uint64_t since_ns = 0;
+
+	assert_true(age_oldest(age, &since_ns));
+	return since_ns;
+}
+
 static void nothing_that_goes_has_no_age(void **state)
 {
 	struct age age = {0};
@@ -24,6 +32,7 @@ static void nothing_that_goes_has_no_age(void **state)
 
 	(void)state;
 	assert_false(age_take(&age, 5, &since_ns));
+	assert_false(age_oldest(&age, &since_ns));
 	age_add(&age, 10, 1000);
 	assert_int_equal(take(&age, 10), 1000);
 	assert_false(age_take(&age, 20, &since_ns));
@@ -39,8 +48,11 @@ static void the_oldest_that_goes_tells_the_age(void **state)
 	age_add(&age, 20, 2000);
 	age_add(&age, 30, 3000);
 	/* A part of the first goes; its rest is as old. */
+	assert_int_equal(oldest(&age), 1000);
 	assert_int_equal(take(&age, 5), 1000);
+	assert_int_equal(oldest(&age), 1000);
 	assert_int_equal(take(&age, 15), 1000);
+	assert_int_equal(oldest(&age), 2000);
 	assert_int_equal(take(&age, 16), 2000);
 	assert_int_equal(take(&age, 30), 2000);
 }

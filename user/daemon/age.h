@@ -22,6 +22,8 @@ struct age {
 
 /* The bytes up to that offset, from the end of those before on, are there since then. */
 void age_add(struct age *age, uint64_t end, uint64_t since_ns);
+/* Since when the oldest byte is there. False: there is none. */
+bool age_oldest(const struct age *age, uint64_t *ret_since_ns);
 /* The bytes up to that offset go. False: there were none; else since when the oldest was there. */
 bool age_take(struct age *age, uint64_t end, uint64_t *ret_since_ns);
 

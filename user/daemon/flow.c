@@ -448,7 +448,7 @@ int flow_adopt(struct flow *flow, const struct handover_flow *handed, const uint
 	};
 	flow->metrics.runes_received = handed->runes;
 	flow->metrics.runes_released = handed->released_runes;
-	metrics_received(flow, handed->received - handed->released);
+	metrics_adopted(flow, handed->last_byte_ns);
 	r = append(flow, bytes, (size_t)(handed->received - handed->sent));
 	charge(flow);
 	return r;

@@ -33,6 +33,16 @@ void metrics_received(struct flow *flow, uint64_t bytes)
 		age_add(&flow->metrics.age, flow->received, clock_boot_ns());
 }
 
+void metrics_adopted(struct flow *flow, uint64_t since_ns)
+{
+	uint64_t bytes = flow->received - flow->released;
+
+	track_of(flow)->bytes.received += bytes;
+	/* A mark of no bytes would age what comes next. */
+	if (bytes)
+		age_add(&flow->metrics.age, flow->received, since_ns);
+}
+
 void metrics_judged(struct flow *flow)
 {
 	struct metrics_amount *sum = &track_of(flow)->runes;

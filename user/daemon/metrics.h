@@ -58,6 +58,8 @@ void metrics_init(struct metrics *metrics);
 void metrics_received(struct flow *flow, uint64_t bytes);
 void metrics_judged(struct flow *flow);
 void metrics_released(struct flow *flow, uint64_t bytes);
+/* What it holds came from another process, where the last of it had come at since_ns. */
+void metrics_adopted(struct flow *flow, uint64_t since_ns);
 /* Something of it was handed to the kernel. */
 void metrics_handed(struct flow *flow);
 /* Its stream settled: what is not released never is. */

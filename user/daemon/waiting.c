@@ -182,14 +182,10 @@ void waiting_explain(const struct flow *flow, const struct waiting *waiting,
 
 bool waiting_age(const struct flow *flow, uint64_t now_ns, uint64_t *ret_ns)
 {
-	const struct flow_clocks *clocks = &flow->clocks;
-	uint64_t since = clocks->hold_ns;
+	uint64_t since_ns;
 
-	if (flow->received <= flow->released)
+	if (!age_oldest(&flow->metrics.age, &since_ns))
 		return false;
-	/* All that was there at the last tick has left. */
-	if (flow->released >= clocks->hold_received)
-		since = flow->stream->daemon->tick_ns;
-	*ret_ns = now_ns > since ? now_ns - since : 0;
+	*ret_ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	return true;
 }

@@ -52,8 +52,8 @@ void waiting_explain(const struct flow *flow, const struct waiting *waiting,
 		     char ret_text[static WAITING_TEXT_LEN]);
 
 /*
- * Nanoseconds since the oldest byte that is not released came, rounded up to the last look at
- * the clocks (LIMIT_TICK_MS). False: there is no such byte.
+ * Nanoseconds since the oldest byte that is not released came, or more where many came one after
+ * the other (daemon/age.h). False: there is no such byte.
  */
 bool waiting_age(const struct flow *flow, uint64_t now_ns, uint64_t *ret_ns);
 
