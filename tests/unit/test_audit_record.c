@@ -251,6 +251,7 @@ static void names_are_made_printable(void **unused)
 	expect_policy("a\"b\\c", "a\"b\\c");
 	expect_policy("\",\"hash\":\"", "\",\"hash\":\"");
 	expect_policy("a\nb\x1b[0m\x7f", "a?b?[0m?");
+	expect_policy("a\xc2\x80|\xc2\x9b|\xc2\x9f|\xc2\xa0", "a?\?|?\?|?\?|\xc2\xa0");
 	expect_policy("t\xc3\xa4glich", "t\xc3\xa4glich");
 	expect_policy("\xff\xc3(\xed\xa0\x80\xe2\x82", "?\?(?????");
 }

@@ -53,7 +53,8 @@ static size_t plain(const char *text, size_t len)
 			rune = utf8_rune((const uint8_t *)text + at, len - at);
 		else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
 			break;
-		if (!rune)
+		/* Some terminals take U+0080 to U+009F for escapes. */
+		if (!rune || (byte == 0xc2 && (unsigned char)text[at + 1] < 0xa0))
 			break;
 		at += rune;
 	}

@@ -5,9 +5,10 @@
  * what does not apply is null.
  *
  * Texts are of the policy, of paths and of processes, never of a stream. They are written
- * as JSON strings of at most AUDIT_TEXT_MAX bytes, quotes included, with '?' for a control
- * character and for a byte that is not UTF-8. Offsets and counts of runes belong
- * to the session; what has "flow" or "bytes" in its name to the whole flow, as it was then.
+ * as JSON strings of at most AUDIT_TEXT_MAX bytes, quotes included, with '?' for each byte of
+ * a control character, U+0080 to U+009F too, and for each that is not UTF-8. Offsets and counts
+ * of runes belong to the session; what has "flow" or "bytes" in its name to the whole flow, as
+ * it was then.
  */
 #ifndef SLUICE_DAEMON_AUDIT_RECORD_H
 #define SLUICE_DAEMON_AUDIT_RECORD_H
