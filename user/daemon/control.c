@@ -156,10 +156,11 @@ void control_answer(struct control_client *client, const json_t *id, json_t *res
 
 void control_answer_text(struct control_client *client, const json_t *id, struct evbuffer *result)
 {
-	char *number = id ? json_dumps(id, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	char *number;
 
 	if (!id || client->dead)
 		return;
+	number = json_dumps(id, JSON_COMPACT | JSON_ENCODE_ANY);
 	if (!number ||
 	    evbuffer_add_printf(client->out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", number) <
 		    0 ||

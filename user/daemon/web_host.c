@@ -45,11 +45,11 @@ bool web_host_allowed(const char *text, const char *const *names, size_t count)
 		return false;
 	if (is_address(host))
 		return true;
-	len = strlen(host);
-	if (*text != '[' && host[len - 1] == '.')
-		host[len - 1] = '\0';
 	if (*text == '[')
 		return false;
+	len = strlen(host);
+	if (host[len - 1] == '.')
+		host[len - 1] = '\0';
 	for (size_t i = 0; i < count; i++)
 		if (!strcasecmp(host, names[i]))
 			return true;
