@@ -448,6 +448,9 @@ def asked_badly(bench):
     equal(len(json.loads(answer.split(b'\r\n\r\n', 1)[1])['streams']), 1, 'rows, in HTTP/1.0')
 
 
+GROUND = 'getComputedStyle(document.body).backgroundColor'
+
+
 def phone_and_dark(bench):
     """nothing is wider than a phone, and text can be read in the light and in the dark"""
     daemon, server = served(bench), bench.server(echo)
@@ -458,16 +461,19 @@ def phone_and_dark(bench):
     agent.stdin.write(b'go\n')
     agent.stdin.flush()
     browser.wait('%s?.dataset.kind === "denied"' % row('refused'), 'the denied one')
-    grounds = set()
+    grounds = {}
     for theme in ('light', 'dark'):
         browser.media(prefers_color_scheme=theme)
         browser.wait('matchMedia("(prefers-color-scheme: %s)").matches' % theme, theme)
         equal(browser.unreadable(), {}, 'text that cannot be read, ' + theme)
-        grounds.add(browser.js('getComputedStyle(document.body).backgroundColor'))
-    equal(len(grounds), 2, 'grounds of light and dark')
-    browser.js('document.querySelector("#theme").click()')
-    check(browser.js('getComputedStyle(document.body).backgroundColor') in grounds, 'the choice')
-    equal(browser.js('document.documentElement.dataset.theme'), 'light', 'the theme')
+        grounds[theme] = browser.js(GROUND)
+    equal(len(set(grounds.values())), 2, 'grounds of light and dark')
+    for theme, other in (('light', 'dark'), ('dark', 'light')):
+        browser.media(prefers_color_scheme=other)
+        browser.js('document.querySelector("#theme").click()')
+        equal(browser.js('document.documentElement.dataset.theme'), theme, 'the theme')
+        equal(browser.js(GROUND), grounds[theme], 'the ground that was chosen')
+        equal(browser.unreadable(), {}, 'text that cannot be read, where %s was chosen' % theme)
     browser.js('document.querySelector("#guarded").open = true')
     for width in (320, 390, 600, 1200):
         browser.size(width, 800, phone=width < 600)
