@@ -21,6 +21,7 @@ struct sluice_config check_config;
 struct sluice_open_stream check_open_stream;
 struct sluice_ledger check_ledger;
 struct sluice_refusal_key check_refusal_key;
+struct sluice_refusals check_refusals;
 struct sluice_event check_event;
 struct sluice_census check_census;
 enum sluice_counter check_counter;

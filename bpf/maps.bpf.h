@@ -147,12 +147,11 @@ struct map_counters {
 	__type(value, __u64);
 };
 
-/* The second in which a refusal was last told. */
 struct map_refusals {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, REFUSALS_MAX);
 	__type(key, struct sluice_refusal_key);
-	__type(value, __u64);
+	__type(value, struct sluice_refusals);
 };
 
 /* Until when a watched cgroup has used up its share, CLOCK_BOOTTIME. */

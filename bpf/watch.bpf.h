@@ -23,18 +23,26 @@ static __always_inline const struct sluice_policy *policy_get(const struct sluic
 	return bpf_map_lookup_elem(&policies, &policy);
 }
 
-/* Is it the first refusal of this kind, in this cgroup, in this second? */
+/* Counts a refusal. Is it the first of this kind, in this cgroup, in this second? */
 static __always_inline bool refusal_is_news(const struct sluice_watch *watch, __u32 kind, __u64 now)
 {
 	struct sluice_refusal_key key = {.cgroup = watch->cgroup, .kind = kind};
-	__u64 second = now / NS_PER_SECOND + 1;
-	__u64 *last = bpf_map_lookup_elem(&refusals, &key);
+	struct sluice_refusals first = {.count = 1, .told_second = now / NS_PER_SECOND + 1};
+	struct sluice_refusals *past = bpf_map_lookup_elem(&refusals, &key);
 	__u64 seen;
 
-	if (!last)
-		return bpf_map_update_elem(&refusals, &key, &second, BPF_NOEXIST) == 0;
-	seen = *last;
-	return seen != second && __sync_val_compare_and_swap(last, seen, second) == seen;
+	if (!past) {
+		if (!bpf_map_update_elem(&refusals, &key, &first, BPF_NOEXIST))
+			return true;
+		/* Another CPU's first came a moment sooner. */
+		past = bpf_map_lookup_elem(&refusals, &key);
+		if (!past)
+			return false;
+	}
+	__sync_fetch_and_add(&past->count, 1);
+	seen = past->told_second;
+	return seen != first.told_second &&
+	       __sync_val_compare_and_swap(&past->told_second, seen, first.told_second) == seen;
 }
 
 /*

@@ -21,7 +21,7 @@
 
 #include <linux/types.h>
 
-#define SLUICE_ABI_VERSION 4u
+#define SLUICE_ABI_VERSION 5u
 
 /* Slots of the release array, one per flow; slot 0 is never released. */
 #define SLUICE_SLOTS 131072u
@@ -221,13 +221,19 @@ static inline __u32 sluice_runes_confirmed(__u64 word)
 	return (__u32)word;
 }
 
-/* When a refusal of this kind was last told: one event a second is enough. */
 struct sluice_refusal_key {
-	__u64 cgroup;
-	__u32 kind; /* enum sluice_counter */
+	__u64 cgroup; /* watched */
+	__u32 kind;   /* enum sluice_counter */
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct sluice_refusal_key) == 16, "sluice_refusal_key");
+
+/* Refusals of a kind in a watched cgroup: one event a second tells of them all. */
+struct sluice_refusals {
+	__u64 count;
+	__u64 told_second; /* of the last event, CLOCK_BOOTTIME, counted from 1 */
+};
+_Static_assert(sizeof(struct sluice_refusals) == 16, "sluice_refusals");
 
 enum sluice_event_type {
 	SLUICE_EVENT_MARKED = 1,      /* a watched socket was captured; origin is filled */

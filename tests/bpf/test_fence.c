@@ -344,6 +344,33 @@ static void test_one_event_per_kind_and_second(void **state)
 	assert_int_equal(seen.refused[SLUICE_COUNT_FENCE_SOCKET], 1);
 }
 
+/* Told once, counted all; and for a cgroup that is watched anew from the start. */
+static void test_refusals_of_a_watched_cgroup(void **state)
+{
+	struct harness *harness = *state;
+	uint64_t counts[_SLUICE_COUNTER_MAX], sum = 0;
+	int i;
+
+	assert_int_equal(kern_refusals(harness->kern, harness->watch, counts), 0);
+	for (i = 0; i < _SLUICE_COUNTER_MAX; i++)
+		assert_int_equal(counts[i], 0);
+	for (i = 0; i < 200; i++)
+		assert_int_equal(helper_socket(&harness->agent, AF_INET, SOCK_RAW, 1), -EPERM);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(agent_send(harness, AF_INET, "203.0.113.1", 9), -EPERM);
+	assert_int_equal(kern_refusals(harness->kern, harness->watch, counts), 0);
+	assert_int_equal(counts[SLUICE_COUNT_FENCE_SOCKET], 200);
+	assert_int_equal(counts[SLUICE_COUNT_FENCE_UDP], 3);
+	for (i = 0; i < _SLUICE_COUNTER_MAX; i++)
+		sum += counts[i];
+	assert_int_equal(sum, 203);
+	assert_int_equal(kern_refusals(harness->kern, harness->watch + 1, counts), 0);
+	assert_int_equal(counts[SLUICE_COUNT_FENCE_SOCKET], 0);
+	rewatch(harness, SLUICE_DNS_DENY);
+	assert_int_equal(kern_refusals(harness->kern, harness->watch, counts), 0);
+	assert_int_equal(counts[SLUICE_COUNT_FENCE_SOCKET], 0);
+}
+
 #define FENCE_TEST(f) cmocka_unit_test_setup_teardown(f, harness_setup_watched, harness_teardown)
 
 int main(void)
@@ -363,6 +390,7 @@ int main(void)
 		FENCE_TEST(test_datagrams_do_not_reach_the_agent),
 		FENCE_TEST(test_steered_connections_close_and_reset),
 		FENCE_TEST(test_one_event_per_kind_and_second),
+		FENCE_TEST(test_refusals_of_a_watched_cgroup),
 	};
 
 	return harness_run(fence);

@@ -76,6 +76,8 @@ static const struct layout layouts[] = {
 	       MEMBER(sluice_ledger, generation), MEMBER(sluice_ledger, reserved)),
 	LAYOUT(sluice_refusal_key, MEMBER(sluice_refusal_key, cgroup),
 	       MEMBER(sluice_refusal_key, kind), MEMBER(sluice_refusal_key, reserved)),
+	LAYOUT(sluice_refusals, MEMBER(sluice_refusals, count),
+	       MEMBER(sluice_refusals, told_second)),
 	LAYOUT(sluice_event, MEMBER(sluice_event, time_ns), MEMBER(sluice_event, stream),
 	       MEMBER(sluice_event, type), MEMBER(sluice_event, slot), MEMBER(sluice_event, value),
 	       MEMBER(sluice_event, origin)),

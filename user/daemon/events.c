@@ -28,8 +28,6 @@ static void refused(struct daemon *daemon, const struct sluice_event *event)
 	char peer[SETTLE_ADDRESS_LEN], comm[SLUICE_COMM_LEN + 1];
 	bool has_peer = memcmp(&event->origin.peer, &nowhere, sizeof(nowhere)) != 0;
 
-	if (watch && event->value < ARRAY_SIZE(watch->refused))
-		watch->refused[event->value]++;
 	/* A socket that was not let be made has no peer, and a Unix one no address of this kind. */
 	settle_format_address(&event->origin.peer, peer, sizeof(peer));
 	settle_format_comm(&event->origin, comm);

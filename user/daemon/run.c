@@ -82,23 +82,28 @@ void run_finish(struct daemon *daemon, struct watch *watch, struct control_clien
 	run_on_step(-1, 0, daemon);
 }
 
-/* {kind: count}, of what the fence refused; "unix" for fence_unix. NULL without memory. */
-static json_t *fence_json(const struct watch *watch, uint64_t *ret_total)
+/* {kind: count}, of what the fence refused; "unix" for fence_unix. NULL: not known, or no memory. */
+static json_t *fence_json(const struct daemon *daemon, const struct watch *watch,
+			  uint64_t *ret_total)
 {
-	json_t *object = json_object();
+	uint64_t refused[_SLUICE_COUNTER_MAX];
+	json_t *object;
 
 	*ret_total = 0;
+	if (kern_refusals(daemon->kern, watch->id, refused))
+		return NULL;
+	object = json_object();
 	for (int i = 0; object && i < _SLUICE_COUNTER_MAX; i++) {
 		const char *name = kern_counter_name((enum sluice_counter)i);
 		size_t prefix = strncmp(name, FENCE_PREFIX, strlen(FENCE_PREFIX))
 					? 0
 					: strlen(FENCE_PREFIX);
 
-		if (!watch->refused[i])
+		if (!refused[i])
 			continue;
-		*ret_total += watch->refused[i];
+		*ret_total += refused[i];
 		if (json_object_set_new(object, name + prefix,
-					json_integer((json_int_t)watch->refused[i]))) {
+					json_integer((json_int_t)refused[i]))) {
 			json_decref(object);
 			return NULL;
 		}
@@ -106,11 +111,11 @@ static json_t *fence_json(const struct watch *watch, uint64_t *ret_total)
 	return object;
 }
 
-static json_t *summary(const struct watch *watch)
+static json_t *summary(const struct daemon *daemon, const struct watch *watch)
 {
 	const struct stats *stats = &watch->stats;
 	uint64_t refused;
-	json_t *fence = fence_json(watch, &refused);
+	json_t *fence = fence_json(daemon, watch, &refused);
 
 	return json_pack(
 		"{s:{s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}}",
@@ -128,10 +133,10 @@ static json_t *summary(const struct watch *watch)
 
 static void answer(struct daemon *daemon, struct watch *watch)
 {
-	/* Refusals that the kernel has told belong in the summary. */
+	/* Advice on refusals that the kernel has told belongs in the summary. */
 	events_consume(daemon);
 	if (watch->waiting)
-		control_answer(watch->waiting, watch->waiting_id, summary(watch));
+		control_answer(watch->waiting, watch->waiting_id, summary(daemon, watch));
 	watch->waiting = NULL;
 	json_decref(watch->waiting_id);
 	watch->waiting_id = NULL;

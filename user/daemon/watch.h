@@ -51,8 +51,6 @@ struct watch {
 	uint64_t open;	     /* streams that have not settled */
 	uint64_t streams;    /* those that are not closed */
 	uint64_t held_bytes; /* by its flows, and memory of their judging */
-	/* By the fence, one a kind and second; by enum sluice_counter. */
-	uint64_t refused[_SLUICE_COUNTER_MAX];
 	struct audit_quota quota;
 	size_t held;			/* Unix sockets that its processes had before */
 	uint64_t spent_ns, deadline_ns; /* FINISHING */

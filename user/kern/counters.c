@@ -67,3 +67,32 @@ int kern_counters(const struct kern *kern, uint64_t ret_counters[_SLUICE_COUNTER
 	memcpy(ret_counters, sums, sizeof(sums));
 	return 0;
 }
+
+int kern_refusals(const struct kern *kern, uint64_t cgroup,
+		  uint64_t ret_counters[_SLUICE_COUNTER_MAX])
+{
+	int fd = bpf_map__fd(kern->skel->maps.refusals);
+	struct sluice_refusal_key key = {.cgroup = cgroup};
+	uint64_t counts[_SLUICE_COUNTER_MAX] = {0};
+	struct sluice_refusals refusals;
+	int r;
+
+	for (; key.kind < _SLUICE_COUNTER_MAX; key.kind++) {
+		r = bpf_map_lookup_elem(fd, &key, &refusals);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r == 0)
+			counts[key.kind] = refusals.count;
+	}
+	memcpy(ret_counters, counts, sizeof(counts));
+	return 0;
+}
+
+void kern_refusals_forget(struct kern *kern, uint64_t cgroup)
+{
+	int fd = bpf_map__fd(kern->skel->maps.refusals);
+	struct sluice_refusal_key key = {.cgroup = cgroup};
+
+	for (; key.kind < _SLUICE_COUNTER_MAX; key.kind++)
+		(void)bpf_map_delete_elem(fd, &key);
+}

@@ -166,6 +166,9 @@ int kern_streams_load(struct kern *kern) must_check;
 /* Starts, or goes on with, the count of stream ids. */
 int kern_streams_begin(struct kern *kern) must_check;
 
+/* counters.c */
+void kern_refusals_forget(struct kern *kern, uint64_t cgroup);
+
 /* watch.c */
 int kern_watches_adopt(struct kern *kern) must_check;
 

@@ -217,6 +217,9 @@ int kern_events_consume(struct kern *kern,
 
 /* Sums over all CPUs. */
 int kern_counters(const struct kern *kern, uint64_t ret_counters[_SLUICE_COUNTER_MAX]);
+/* Of one watched cgroup, since it is watched: what was refused there, counted like the above. */
+int kern_refusals(const struct kern *kern, uint64_t cgroup,
+		  uint64_t ret_counters[_SLUICE_COUNTER_MAX]);
 /* Lower-case name with underscores, as in metrics; never NULL. */
 const char *kern_counter_name(enum sluice_counter counter);
 

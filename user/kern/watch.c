@@ -65,6 +65,8 @@ int kern_watch(struct kern *kern, const char *cgroup, uint32_t policy, enum slui
 	if (r == 0)
 		r = watch_shut(kern, id);
 	if (r == 0)
+		kern_refusals_forget(kern, id);
+	if (r == 0)
 		r = kern_hooks_attach(kern, &kern_watch_hooks, fd, id);
 	if (r < 0)
 		return r;
