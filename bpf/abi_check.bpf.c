@@ -25,6 +25,7 @@ struct sluice_refusals check_refusals;
 struct sluice_event check_event;
 struct sluice_census check_census;
 enum sluice_counter check_counter;
+enum sluice_reach check_reach;
 enum sluice_event_type check_event_type;
 enum sluice_socket_flag check_socket_flag;
 enum sluice_dns check_dns;

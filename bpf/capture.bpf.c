@@ -5,7 +5,8 @@
  * answer as if it had reached its peer.
  *
  *  connect4, connect6          decide, mark, steer
- *  sockops                     publish the origin once the local port is known
+ *  sockops                     publish the origin once the local port is known, and
+ *                              learn whether the daemon's listener has the SYN
  *  getpeername4, getpeername6  answer with the origin
  *  getsockname4, getsockname6  answer with the upstream socket's local address
  *  bind4, bind6                keep the agent off the listener's port
@@ -284,8 +285,23 @@ static __always_inline void origin_publish(struct bpf_sock_ops *ctx)
 		count(SLUICE_COUNT_REFUSED_INTERNAL);
 }
 
-/* The socket closed: if the daemon's side has not taken the origin, it never will. */
-static __always_inline void origin_retract(struct bpf_sock_ops *ctx)
+/* What the daemon's side has not taken yet of what was published. */
+static __always_inline struct sluice_origin *origin_published(struct bpf_sock_ops *ctx,
+							      const struct sluice_origin *origin,
+							      struct sluice_origin_key *ret_key)
+{
+	struct sluice_origin *published;
+
+	origin_key_local(ctx, ret_key);
+	published = bpf_map_lookup_elem(&origins, ret_key);
+	return published && published->stream == origin->stream ? published : NULL;
+}
+
+/*
+ * The answer to the SYN is here. The daemon's side said beforehand whether its listener gave
+ * it, and takes the origin only later, with what this socket sends next.
+ */
+static __always_inline void origin_confirm(struct bpf_sock_ops *ctx)
 {
 	struct sluice_origin *origin = origin_of(ctx->sk);
 	struct sluice_origin *published;
@@ -293,9 +309,18 @@ static __always_inline void origin_retract(struct bpf_sock_ops *ctx)
 
 	if (!origin)
 		return;
-	origin_key_local(ctx, &key);
-	published = bpf_map_lookup_elem(&origins, &key);
-	if (published && published->stream == origin->stream)
+	published = origin_published(ctx, origin, &key);
+	if (published)
+		origin->reach = published->reach;
+}
+
+/* The socket closed: if the daemon's side has not taken the origin, it never will. */
+static __always_inline void origin_retract(struct bpf_sock_ops *ctx)
+{
+	struct sluice_origin *origin = origin_of(ctx->sk);
+	struct sluice_origin_key key;
+
+	if (origin && origin_published(ctx, origin, &key))
 		(void)bpf_map_delete_elem(&origins, &key);
 }
 
@@ -306,6 +331,8 @@ int sluice_publish(struct bpf_sock_ops *ctx)
 		return 1;
 	if (ctx->op == BPF_SOCK_OPS_TCP_CONNECT_CB)
 		origin_publish(ctx);
+	else if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+		origin_confirm(ctx);
 	else if (ctx->op == BPF_SOCK_OPS_STATE_CB && ctx->args[1] == BPF_TCP_CLOSE)
 		origin_retract(ctx);
 	return 1;

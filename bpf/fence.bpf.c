@@ -22,7 +22,10 @@
  *  F2. Watched cgroups share the listener's queue, and the daemon's attention:
  *      none of them asks for connections faster than at its pace. A SYN past it
  *      is dropped, as a full queue would drop it: TCP sends it again.
- *  F3. Every program here uses the storage of the watched cgroup, so that an
+ *  F3. Payload of TCP passes, either way, only once the daemon's own listener has
+ *      the connection: a rule of netfilter (TPROXY) can give every packet of it to
+ *      another's, which answers under the same address.
+ *  F4. Every program here uses the storage of the watched cgroup, so that an
  *      update of a link in place finds the storage it needs.
  */
 #include "packet.bpf.h"
@@ -34,18 +37,22 @@
 #define SYN_NS	  500000ull
 #define SYN_BURST 2048u
 
-/* Is the far end of the packet the daemon's listener, and the socket one that was steered to it? */
-static __always_inline bool packet_is_steered(struct bpf_sock *sk, const struct sluice_address *far)
+/*
+ * The origin of a socket that was steered to the daemon's listener, where that is the far
+ * end of the packet; NULL.
+ */
+static __always_inline struct sluice_origin *steered_origin(struct bpf_sock *sk,
+							    const struct sluice_address *far)
 {
 	const struct sluice_config *own = config_get();
 	struct sluice_origin *origin = bpf_sk_storage_get(&socket_origins, sk, NULL, 0);
 	const __u32 *words = (const __u32 *)far->addr;
 
 	if (!own || !origin || !origin->stream || far->port != own->listen_port)
-		return false;
-	if (address_is_v4(far->addr))
-		return words[3] == V4_LOOPBACK;
-	return address_is_loopback(far->addr);
+		return NULL;
+	if (address_is_v4(far->addr) ? words[3] != V4_LOOPBACK : !address_is_loopback(far->addr))
+		return NULL;
+	return origin;
 }
 
 /* The process is not to be had here: the event has the address alone. */
@@ -61,13 +68,28 @@ static __always_inline int refuse_packet(const struct sluice_watch *watch, __u32
 	return REFUSE;
 }
 
+static __always_inline int tcp_decide(struct bpf_sock *sk, const struct sluice_watch *watch,
+				      const struct packet *packet, const struct sluice_address *far)
+{
+	struct sluice_origin *origin = NULL;
+
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	if (sk && watch->policy)
+		origin = steered_origin(sk, far);
+	if (!origin)
+		return refuse_packet(watch, SLUICE_COUNT_FENCE_TCP, far);
+	if (packet->payload && origin->reach != SLUICE_REACH_DAEMON)
+		return refuse_packet(watch, SLUICE_COUNT_FENCE_DIVERTED, far);
+	return ALLOW;
+}
+
 /* far: the end of the packet that is not the socket's; all zero where it does not parse. */
 static __always_inline int packet_decide(struct __sk_buff *skb, bool parsed,
 					 const struct packet *packet,
 					 const struct sluice_address *far)
 {
 	const struct sluice_watch *watch = watch_get();
-	struct bpf_sock *sk = skb->sk;
 
 	if (!parsed)
 		return refuse_packet(watch, SLUICE_COUNT_FENCE_PROTOCOL, far);
@@ -81,11 +103,7 @@ static __always_inline int packet_decide(struct __sk_buff *skb, bool parsed,
 			return ALLOW;
 		return refuse_packet(watch, SLUICE_COUNT_FENCE_UDP, far);
 	}
-	if (sk)
-		sk = bpf_sk_fullsock(sk);
-	if (sk && watch->policy && packet_is_steered(sk, far))
-		return ALLOW;
-	return refuse_packet(watch, SLUICE_COUNT_FENCE_TCP, far);
+	return tcp_decide(skb->sk, watch, packet, far);
 }
 
 SEC("cgroup_skb/egress")

@@ -127,6 +127,13 @@ int sluice_gate(struct __sk_buff *skb)
 	return gate_payload(sk, mark, &packet);
 }
 
+/* Which there are; what is accepted has those of its listener until then. */
+static __always_inline void set_callbacks(struct bpf_sock_ops *ctx, int flags)
+{
+	if (bpf_sock_ops_cb_flags_set(ctx, flags))
+		count(SLUICE_COUNT_REFUSED_INTERNAL);
+}
+
 /* The base is known from here on: nothing of the payload has been sent yet. */
 static __always_inline bool gate_begin(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
 {
@@ -140,8 +147,7 @@ static __always_inline bool gate_begin(struct bpf_sock_ops *ctx, struct bpf_sock
 	gate->position = 0;
 	gate->base = ctx->snd_nxt;
 	gate->valid = 1;
-	if (bpf_sock_ops_cb_flags_set(ctx, ctx->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG))
-		count(SLUICE_COUNT_REFUSED_INTERNAL);
+	set_callbacks(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
 	return true;
 }
 
@@ -153,6 +159,21 @@ static __always_inline void origin_key_remote(struct bpf_sock_ops *ctx,
 	SOCKET_END(ctx, remote, &remote);
 	origin_key_init(ret_key, bpf_get_netns_cookie(ctx), &remote,
 			(__u16)bpf_ntohl(ctx->remote_port));
+}
+
+/* A SYN is at a listener of the daemon's cgroup, and is answered next. */
+static __always_inline void origin_reach(struct bpf_sock_ops *ctx)
+{
+	const struct sluice_config *own = config_get();
+	struct sluice_origin *published;
+	struct sluice_origin_key key;
+
+	if (!own || ctx->local_port != own->listen_port)
+		return;
+	origin_key_remote(ctx, &key);
+	published = bpf_map_lookup_elem(&origins, &key);
+	if (published)
+		published->reach = SLUICE_REACH_DAEMON;
 }
 
 /*
@@ -207,9 +228,15 @@ int sluice_begin(struct bpf_sock_ops *ctx)
 	struct bpf_sock *sk = ctx->sk;
 	struct sluice_socket *mark;
 
+	/* Of a connection that is no socket yet; the latter also where it gets a SYN cookie. */
+	if (ctx->op == BPF_SOCK_OPS_TIMEOUT_INIT || ctx->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB)
+		origin_reach(ctx);
 	if (!sk)
 		return 1;
 	switch (ctx->op) {
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		set_callbacks(ctx, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 		(void)gate_begin(ctx, sk);
 		break;

@@ -92,6 +92,12 @@ struct sluice_gate {
 };
 _Static_assert(sizeof(struct sluice_gate) == 24, "sluice_gate");
 
+/* How far the connection of a captured socket has come. */
+enum sluice_reach {
+	SLUICE_REACH_NONE,
+	SLUICE_REACH_DAEMON, /* its SYN came to the daemon's listener */
+};
+
 /* Where a captured socket really wanted to go; storage, map value and event. */
 struct sluice_origin {
 	__u64 stream;
@@ -99,7 +105,7 @@ struct sluice_origin {
 	__u32 policy;
 	__u32 pid; /* thread group */
 	__u32 uid;
-	__u32 reserved;
+	__u32 reach; /* enum sluice_reach */
 	struct sluice_address peer;
 	char comm[SLUICE_COMM_LEN];
 };
@@ -296,7 +302,8 @@ enum sluice_counter {
 	SLUICE_COUNT_FENCE_UNIX = 23,
 	SLUICE_COUNT_PACED = 24,	   /* a connect, or its SYN, past its cgroup's share */
 	SLUICE_COUNT_REFUSED_NO_PEER = 25, /* nobody listens at that address of the loopback */
-	_SLUICE_COUNTER_MAX = 26,
+	SLUICE_COUNT_FENCE_DIVERTED = 26,  /* payload that the daemon's listener would not get */
+	_SLUICE_COUNTER_MAX = 27,
 };
 
 #endif

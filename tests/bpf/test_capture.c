@@ -274,6 +274,17 @@ struct seen {
 	struct sluice_origin origin;
 };
 
+/* The same, and what the way to the daemon added. */
+static void assert_arrived(const struct sluice_origin *arrived, const struct sluice_origin *marked)
+{
+	struct sluice_origin expected = *marked;
+
+	assert_int_equal(marked->reach, SLUICE_REACH_NONE);
+	assert_int_equal(arrived->reach, SLUICE_REACH_DAEMON);
+	expected.reach = arrived->reach;
+	assert_memory_equal(arrived, &expected, sizeof(expected));
+}
+
 static void see(void *context, const struct sluice_event *event)
 {
 	struct seen *seen = context;
@@ -284,7 +295,7 @@ static void see(void *context, const struct sluice_event *event)
 		assert_int_equal(event->stream, event->origin.stream);
 	} else if (event->type == SLUICE_EVENT_ESTABLISHED) {
 		seen->established++;
-		assert_memory_equal(&event->origin, &seen->origin, sizeof(seen->origin));
+		assert_arrived(&event->origin, &seen->origin);
 	} else if (event->type == SLUICE_EVENT_REFUSED) {
 		seen->refused++;
 		assert_int_equal(event->value, SLUICE_COUNT_REFUSED_LISTENER_PORT);
@@ -318,15 +329,12 @@ static void test_marks_are_told(void **state)
 	assert_int_equal(seen.origin.pid, getpid());
 }
 
-static void test_fast_open_is_captured(void **state)
+static void data_with_the_handshake(struct harness *harness)
 {
-	struct harness *harness = *state;
 	struct sockaddr_storage address;
 	socklen_t len = address_make(&address, AF_INET, "203.0.113.9", 80);
 	struct steered steered;
-	int one = 1;
 
-	harness_sysctl("net/ipv4/tcp_fastopen", "1");
 	steered.agent = helper_socket(&harness->agent, AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(
 		sendto(steered.agent, "hello", 5, MSG_FASTOPEN, (struct sockaddr *)&address, len),
@@ -335,6 +343,16 @@ static void test_fast_open_is_captured(void **state)
 	assert_int_equal(origin_of(harness, &steered).peer.port, 80);
 	assert_reads(steered.accepted, "hello", 5);
 	steered_close(&steered);
+}
+
+static void test_fast_open_is_captured(void **state)
+{
+	struct harness *harness = *state;
+	struct steered steered;
+	int one = 1;
+
+	harness_sysctl("net/ipv4/tcp_fastopen", "1");
+	data_with_the_handshake(harness);
 
 	steered.agent = helper_socket(&harness->agent, AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(
@@ -353,6 +371,15 @@ static void test_syn_cookies_keep_the_origin(void **state)
 	harness_sysctl("net/ipv4/tcp_syncookies", "2");
 	check_captured(harness, AF_INET, "203.0.113.9", "[203.0.113.9]:443");
 	check_captured(harness, AF_INET6, "2001:db8::7", "[2001:db8::7]:443");
+}
+
+/* The daemon's side knows of the connection only with what the agent sends, data included. */
+static void test_data_with_the_handshake_under_syn_cookies(void **state)
+{
+	struct harness *harness = *state;
+
+	harness_sysctl("net/ipv4/tcp_syncookies", "2");
+	data_with_the_handshake(harness);
 }
 
 struct child {
@@ -449,6 +476,7 @@ int main(void)
 		CAPTURE_TEST(test_marks_are_told),
 		CAPTURE_TEST(test_fast_open_is_captured),
 		CAPTURE_TEST(test_syn_cookies_keep_the_origin),
+		CAPTURE_TEST(test_data_with_the_handshake_under_syn_cookies),
 		CAPTURE_TEST(test_cgroups_below_are_captured),
 		CAPTURE_TEST(test_racing_connects_agree),
 	};

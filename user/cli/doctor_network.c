@@ -65,7 +65,8 @@ static void add_finding(void *context, const struct netfilter_finding *finding)
 			 "agents that it turns away from the daemon are refused",
 			 "", "have it leave out loopback; write policy for addresses before it"},
 		[NETFILTER_TPROXY] = {"netfilter_tproxy", "",
-				      "another listener may get what agents send, unmediated",
+				      "another listener may get agents' connections, which then "
+				      "carry nothing",
 				      "have it leave out loopback"},
 	};
 	const bool leaving = (finding->hooks & AFTER_TCP) != 0;

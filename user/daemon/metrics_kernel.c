@@ -79,6 +79,7 @@ static const struct {
 	[SLUICE_COUNT_FENCE_UNIX] = {REFUSED, "unix"},
 	[SLUICE_COUNT_PACED] = {PACED, NULL},
 	[SLUICE_COUNT_REFUSED_NO_PEER] = {REFUSED, "no_peer"},
+	[SLUICE_COUNT_FENCE_DIVERTED] = {REFUSED, "diverted"},
 };
 _Static_assert(ARRAY_SIZE(places) == _SLUICE_COUNTER_MAX, "every counter has its metric");
 

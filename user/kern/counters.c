@@ -32,6 +32,7 @@ static const char *const counter_names[] = {
 	[SLUICE_COUNT_FENCE_UNIX] = "fence_unix",
 	[SLUICE_COUNT_PACED] = "paced",
 	[SLUICE_COUNT_REFUSED_NO_PEER] = "refused_no_peer",
+	[SLUICE_COUNT_FENCE_DIVERTED] = "fence_diverted",
 };
 _Static_assert(ARRAY_SIZE(counter_names) == _SLUICE_COUNTER_MAX, "every counter has a name");
 
