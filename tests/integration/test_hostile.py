@@ -13,7 +13,7 @@ import threading
 import time
 
 import peers
-from sluice_test import NOBODY, main
+from sluice_test import NOBODY, enter_own_network, main
 from waiting import check, equal, wait_for
 
 WIRE, FAR_END = 'wire0', 'wire1'
@@ -186,7 +186,8 @@ class Wire:
         # That it sees what there is to see is shown first.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.sendto(SECRET, ('192.0.2.99', 9))
-        check(any(SECRET in packet for packet in self.packets()), 'the wire shows no packet')
+        wait_for(lambda: any(SECRET in packet for packet in self.packets()), 5,
+                 'a packet that the wire shows')
 
     def packets(self):
         seen = []
@@ -346,13 +347,7 @@ def delegated_is_declared(bench):
 
 
 if __name__ == '__main__':
-    if os.environ.get('SLUICE_TEST_NETNS') != str(os.getpid()) and os.geteuid() == 0:
-        # The id stays over both calls: only the process that set it is inside.
-        os.environ['SLUICE_TEST_NETNS'] = str(os.getpid())
-        os.execvp('unshare', ['unshare', '--net', sys.executable, os.path.abspath(__file__),
-                              *sys.argv[1:]])
-    if os.geteuid() == 0:
-        ip('link', 'set', 'lo', 'up')
+    enter_own_network()
     main([device_of_a_run, device_of_a_watched_cgroup, options_are_refused, flood_is_paced,
           upstream_never_answers, pages_change_under_the_judge, eager_writing_stays_at_home,
           name_is_no_escape, closed_and_forgotten, delegated_is_declared])
