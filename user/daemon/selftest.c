@@ -19,8 +19,10 @@
 #define SECOND 60u /* of the second, which stays held */
 /* What must come may take longer than what must not. */
 #define ARRIVAL_MS 2000
+#define FAMILIES   2
 
 struct pair {
+	int family;
 	int listener, sender, receiver;
 	uint32_t slot;
 	uint16_t generation;
@@ -46,17 +48,17 @@ static int open_listener(int family, struct sockaddr_storage *ret_address, sockl
 }
 
 /* The sender is a data socket, bounded by its slot; the receiver is unmarked. */
-static int open_pair(struct kern *kern, int family, struct pair *pair)
+static int open_pair(struct kern *kern, struct pair *pair)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t len = 0;
-	int r = open_listener(family, &address, &len, &pair->listener);
+	int r = open_listener(pair->family, &address, &len, &pair->listener);
 
 	if (!r)
 		r = kern_slot_take(kern, &pair->slot, &pair->generation);
 	if (r)
 		return r;
-	pair->sender = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pair->sender = socket(pair->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (pair->sender < 0)
 		return -errno;
 	r = endpoint_set_options(pair->sender)
@@ -80,83 +82,125 @@ static int send_bytes(int fd, size_t len)
 	return (size_t)n == len ? 0 : -EIO;
 }
 
-/* How many bytes arrive until wanted are there or nothing came for wait_ms. */
-static size_t arrived(int fd, size_t wanted, int wait_ms)
+/* Exactly so many bytes: more of them in the same piece are too many. */
+static bool arrives(int fd, size_t wanted)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	uint8_t bytes[FIRST + SECOND];
 	size_t total = 0;
 
-	while (total < wanted && poll(&poll_fd, 1, wait_ms) > 0) {
+	while (total < wanted && poll(&poll_fd, 1, ARRIVAL_MS) > 0) {
 		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 		if (n <= 0)
 			break;
 		total += (size_t)n;
 	}
-	return total;
+	return total == wanted;
 }
 
-static int failed(char *error, size_t error_len, int family, const char *what)
+static int failed(char *error, size_t error_len, const struct pair *pair, const char *what)
 {
 	(void)snprintf(error, error_len,
 		       "self-test over %s: %s; the gate does not hold here, so nothing is opened",
-		       family == AF_INET ? "IPv4" : "IPv6", what);
+		       pair->family == AF_INET ? "IPv4" : "IPv6", what);
 	return -EPERM;
 }
 
-static int watch_pair(struct kern *kern, int family, const struct pair *pair, char *error,
-		      size_t error_len)
+/* One wait for all of them: connects of agents wait as long, where a daemon is taken over. */
+static int expect_nothing(const struct pair *pairs, size_t count, const char *at_receiver,
+			  char *error, size_t error_len)
 {
-	struct sluice_gate gate = {0};
-	int r = send_bytes(pair->sender, FIRST) ?: send_bytes(pair->sender, SECOND)
-		?: send_bytes(pair->receiver, FIRST);
+	struct pollfd fds[2 * FAMILIES];
+	int n;
 
-	if (r) {
-		(void)snprintf(error, error_len, "self-test: cannot send: %s", strerror(-r));
-		return r;
+	for (size_t i = 0; i < count; i++) {
+		fds[2 * i] = (struct pollfd){.fd = pairs[i].receiver, .events = POLLIN};
+		fds[2 * i + 1] = (struct pollfd){.fd = pairs[i].sender, .events = POLLIN};
 	}
-	if (arrived(pair->receiver, 1, LIMIT_SELFTEST_MS))
-		return failed(error, error_len, family, "held bytes arrived");
-	if (arrived(pair->sender, 1, LIMIT_SELFTEST_MS))
-		return failed(error, error_len, family, "bytes of an unmarked socket arrived");
-	if (kern_gate_state(kern, pair->sender, &gate) || !gate.valid || !gate.held)
-		return failed(error, error_len, family, "the gate did not see the held bytes");
-	kern_release(kern, pair->slot, pair->generation, FIRST);
-	if (setsockopt(pair->sender, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)))
-		return failed(error, error_len, family, "the socket refused the poke");
-	if (arrived(pair->receiver, FIRST, ARRIVAL_MS) != FIRST)
-		return failed(error, error_len, family, "released bytes did not arrive");
-	if (arrived(pair->receiver, 1, LIMIT_SELFTEST_MS))
-		return failed(error, error_len, family, "more than was released arrived");
+	n = poll(fds, 2 * count, LIMIT_SELFTEST_MS);
+	if (n < 0)
+		return failed(error, error_len, &pairs[0], "it could not be waited for");
+	for (size_t i = 0; n && i < count; i++) {
+		if (fds[2 * i].revents)
+			return failed(error, error_len, &pairs[i], at_receiver);
+		if (fds[2 * i + 1].revents)
+			return failed(error, error_len, &pairs[i],
+				      "bytes of an unmarked socket arrived");
+	}
 	return 0;
 }
 
-static int test_family(struct kern *kern, int family, char *error, size_t error_len)
+static int send_all(const struct pair *pair, char *error, size_t error_len)
 {
-	struct pair pair = {.listener = -1, .sender = -1, .receiver = -1};
-	int r = open_pair(kern, family, &pair);
+	int r = send_bytes(pair->sender, FIRST) ?: send_bytes(pair->sender, SECOND)
+		?: send_bytes(pair->receiver, FIRST);
 
 	if (r)
-		(void)snprintf(error, error_len, "self-test: no loopback connection: %s",
-			       strerror(-r));
-	else
-		r = watch_pair(kern, family, &pair, error, error_len);
-	fd_close(pair.listener);
-	if (pair.sender >= 0)
-		endpoint_reset_fd(pair.sender);
-	if (pair.receiver >= 0)
-		endpoint_reset_fd(pair.receiver);
-	if (pair.slot)
-		kern_slot_give(kern, pair.slot);
+		(void)snprintf(error, error_len, "self-test: cannot send: %s", strerror(-r));
 	return r;
+}
+
+static int release(struct kern *kern, const struct pair *pair, char *error, size_t error_len)
+{
+	struct sluice_gate gate = {0};
+
+	if (kern_gate_state(kern, pair->sender, &gate) || !gate.valid || !gate.held)
+		return failed(error, error_len, pair, "the gate did not see the held bytes");
+	kern_release(kern, pair->slot, pair->generation, FIRST);
+	if (setsockopt(pair->sender, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)))
+		return failed(error, error_len, pair, "the socket refused the poke");
+	if (!arrives(pair->receiver, FIRST))
+		return failed(error, error_len, pair, "released bytes did not arrive");
+	return 0;
+}
+
+static int watch_pairs(struct kern *kern, const struct pair *pairs, size_t count, char *error,
+		       size_t error_len)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < count; i++)
+		r = send_all(&pairs[i], error, error_len);
+	if (!r)
+		r = expect_nothing(pairs, count, "held bytes arrived", error, error_len);
+	for (size_t i = 0; !r && i < count; i++)
+		r = release(kern, &pairs[i], error, error_len);
+	if (!r)
+		r = expect_nothing(pairs, count, "more than was released arrived", error,
+				   error_len);
+	return r;
+}
+
+static void close_pair(struct kern *kern, const struct pair *pair)
+{
+	fd_close(pair->listener);
+	if (pair->sender >= 0)
+		endpoint_reset_fd(pair->sender);
+	if (pair->receiver >= 0)
+		endpoint_reset_fd(pair->receiver);
+	if (pair->slot)
+		kern_slot_give(kern, pair->slot);
 }
 
 int selftest_run(struct kern *kern, bool ipv6, char *error, size_t error_len)
 {
-	int r = test_family(kern, AF_INET, error, error_len);
+	struct pair pairs[FAMILIES] = {
+		{.family = AF_INET, .listener = -1, .sender = -1, .receiver = -1},
+		{.family = AF_INET6, .listener = -1, .sender = -1, .receiver = -1},
+	};
+	const size_t count = ipv6 ? 2 : 1;
+	int r = 0;
 
-	if (!r && ipv6)
-		r = test_family(kern, AF_INET6, error, error_len);
+	for (size_t i = 0; !r && i < count; i++) {
+		r = open_pair(kern, &pairs[i]);
+		if (r)
+			(void)snprintf(error, error_len, "self-test: no loopback connection: %s",
+				       strerror(-r));
+	}
+	if (!r)
+		r = watch_pairs(kern, pairs, count, error, error_len);
+	for (size_t i = 0; i < count; i++)
+		close_pair(kern, &pairs[i]);
 	return r;
 }
