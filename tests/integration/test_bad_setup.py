@@ -239,11 +239,16 @@ def starters_never_share_the_lock(bench):
 def bad_arguments(bench):
     """unknown and malformed arguments of the daemon"""
     daemon = bench.daemon(start=False)
-    for words in (['--nonsense'], ['--port', '0x'], ['--port', '70000'], ['--port', '8080'],
-                  ['--instance', '../x'], ['--ready-fd', '77'], ['stray']):
-        done = bench.run(daemon.arguments() + words)
-        check(done.returncode not in (0, -11, -6), '%r: exit status %d', words, done.returncode)
-        check(done.stderr.strip(), '%r: nothing was said', words)
+    for words, named in ((['--nonsense'], "unknown option '--nonsense'"),
+                         (['--nonsense=1'], "unknown option '--nonsense=1'"),
+                         (['--audit-f', '3'], "'--audit-f', or the beginning of several"),
+                         (['-x'], "unknown option '-x'"), (['-xy'], "unknown option '-x'"),
+                         (['--port'], "'--port' needs an argument"),
+                         (['--private=1'], "'--private=1' takes no argument"),
+                         (['--port', '0x'], "--port: '0x'"), (['--port', '70000'], "'70000'"),
+                         (['--port', '8080'], "'8080'"), (['--instance', '../x'], "'../x'"),
+                         (['--ready-fd', '77'], '77'), (['stray'], "'stray'")):
+        fails(bench, daemon.arguments() + words, named, status=2)
         nothing_is_left(daemon)
 
 

@@ -315,9 +315,23 @@ static int set_option(struct options *options, int option)
 		options->action = OPTIONS_HELP;
 		return 0;
 	default:
-		log_error("unknown option or missing argument; see --help");
 		return -EINVAL;
 	}
+}
+
+/* What getopt_long() found wrong, of the argument that it read last. */
+static void say_wrong(char **argv, int option)
+{
+	const char *text = argv[optind - 1];
+
+	if (option == ':')
+		log_error("option '%s' needs an argument; see --help", text);
+	else if (optopt >= OPTION_FIRST)
+		log_error("option '%s' takes no argument; see --help", text);
+	else if (optopt)
+		log_error("unknown option '-%c'; see --help", optopt);
+	else
+		log_error("unknown option '%s', or the beginning of several; see --help", text);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options)
@@ -332,9 +346,12 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			say_wrong(argv, option);
 		if (set_option(&options, option))
 			return -EINVAL;
+	}
 	if (optind < argc) {
 		log_error("unexpected argument '%s'; see --help", argv[optind]);
 		return -EINVAL;
