@@ -6,6 +6,7 @@ import hashlib
 import os
 import signal
 import socket
+import threading
 import time
 
 from sluice_test import POLICY, Control, line, main
@@ -284,6 +285,26 @@ def captured_before_accepted_after(bench):
     equal(daemon.status()['streams']['total'], 1, 'streams')
 
 
+def hung_up_while_it_starts(bench):
+    """SIGHUP before the daemon is ready, after it has read its files: it reads them once more"""
+    daemon, server = bench.daemon(policy('apple'), start=False), echo(bench)
+    lock = '/run/sluice/%s.lock' % daemon.instance
+    starting = threading.Thread(target=daemon.start)
+    starting.start()
+    # The lock comes after the files, and what comes after the lock takes far longer than this.
+    wait_for(lambda: os.path.exists(lock), 10, 'the lock')
+    write(daemon.policy, policy('tiger'))
+    daemon.process.send_signal(signal.SIGHUP)
+    starting.join()
+    wait_for(lambda: 'reload: 1 policies changed, 0 did not' in daemon.read_log(), 5,
+             'a line about the reload')
+    cgroup = bench.cgroup()
+    daemon.call('watch', cgroup=cgroup)
+    agent = Agent(bench, cgroup, server.port)
+    equal(agent.does('a', 'apple'), 'got', 'what the file no longer refuses')
+    check(agent.does('b', 'tiger') != 'got', 'it went through')
+
+
 def many_reloads(bench):
     """a hundred reloads under traffic refuse nothing and leave nothing behind"""
     daemon, server = bench.daemon(policy('word0')), echo(bench)
@@ -361,5 +382,5 @@ def nested_watches(bench):
 if __name__ == '__main__':
     main([reload_keeps_old_streams, a_bad_file_changes_nothing, one_that_cannot_be_given,
           several_policies, load_by_a_call, bound_again_after_a_restart,
-          captured_before_accepted_after, many_reloads, told_to_the_service_manager,
-          names_at_start, nested_watches])
+          captured_before_accepted_after, hung_up_while_it_starts, many_reloads,
+          told_to_the_service_manager, names_at_start, nested_watches])

@@ -109,20 +109,35 @@ static int start_watchdog(struct daemon *daemon)
 	return event_add(&daemon->watchdog, &interval) ? -ENOMEM : 0;
 }
 
+/* One that comes while this daemon starts stays pending until its files can be read anew. */
+static int mask_hangups(int how)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGHUP);
+	return sigprocmask(how, &set, NULL) ? -errno : 0;
+}
+
+static int watch_hangups(struct daemon *daemon)
+{
+	if (daemon->options->private_daemon)
+		return 0;
+	(void)evsignal_assign(&daemon->hangup, daemon->base, SIGHUP, reload_on_hangup, daemon);
+	return evsignal_add(&daemon->hangup, NULL) ? -ENOMEM : mask_hangups(SIG_UNBLOCK);
+}
+
 static int watch_signals(struct daemon *daemon)
 {
 	int ready_fd = daemon->options->ready_fd;
 
 	(void)evsignal_assign(&daemon->interrupt, daemon->base, SIGINT, on_signal, daemon);
 	(void)evsignal_assign(&daemon->terminate, daemon->base, SIGTERM, on_signal, daemon);
-	(void)evsignal_assign(&daemon->hangup, daemon->base, SIGHUP, reload_on_hangup, daemon);
 	(void)event_assign(&daemon->tick, daemon->base, -1, EV_PERSIST, on_tick, daemon);
 	daemon->tick_ns = clock_boot_ns();
 	if (evsignal_add(&daemon->interrupt, NULL) || evsignal_add(&daemon->terminate, NULL) ||
-	    event_add(&daemon->tick, &tick_interval) || start_watchdog(daemon))
-		return -ENOMEM;
-	/* A private daemon has no files of policies, and its terminal may go. */
-	if (!daemon->options->private_daemon && evsignal_add(&daemon->hangup, NULL))
+	    event_add(&daemon->tick, &tick_interval) || start_watchdog(daemon) ||
+	    watch_hangups(daemon))
 		return -ENOMEM;
 	if (ready_fd < 0 || !daemon->options->private_daemon)
 		return 0;
@@ -239,7 +254,11 @@ int daemon_run(const struct options *options, char *error, size_t error_len)
 	}
 	daemon->options = options;
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
+	/* A private daemon has no files of policies, and its terminal may go. */
+	if (options->private_daemon)
+		(void)signal(SIGHUP, SIG_IGN);
+	else
+		(void)mask_hangups(SIG_BLOCK);
 	/* A limit of file size fails the write, as a full disk does. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start_daemon(daemon, error, error_len);
