@@ -25,6 +25,7 @@
 #include "sys/unix_socket.h"
 
 static const struct timeval step_interval = {.tv_usec = LIMIT_HANDOVER_STEP_MS * 1000};
+static const struct timeval prepare_interval = {.tv_sec = LIMIT_HANDOVER_PREPARE_MS / 1000};
 
 void handover_init(struct handover *handover)
 {
@@ -93,7 +94,7 @@ void handover_look(struct stream *stream)
 		set_parked(stream, true);
 }
 
-/* Streams, and runs that end: who waits for one hears of it here. */
+/* Streams, and runs that finish: who waits for one hears of it here. */
 static size_t count_unready(const struct daemon *daemon)
 {
 	const struct stream *stream;
@@ -101,7 +102,7 @@ static size_t count_unready(const struct daemon *daemon)
 	size_t count = 0;
 
 	LIST_FOREACH(watch, &daemon->watches.list, entry)
-	count += watch->state != WATCH_ACTIVE;
+	count += watch->state == WATCH_FINISHING;
 
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	count += !handover_is_ready(stream);
@@ -118,22 +119,6 @@ static void begin_parking(struct daemon *daemon)
 		next = TAILQ_NEXT(stream, entry);
 		handover_look(stream);
 	}
-}
-
-static void on_step(evutil_socket_t fd, short what, void *context)
-{
-	struct daemon *daemon = context;
-	struct handover *handover = &daemon->handover;
-	uint64_t now_ns = clock_boot_ns();
-	uint64_t park_ns = MIN(handover->wait_ns, LIMIT_HANDOVER_PARK_MS * CLOCK_NS_PER_MS);
-
-	(void)fd;
-	(void)what;
-	if (handover->state == HANDOVER_WAITING && now_ns + park_ns >= handover->deadline_ns)
-		begin_parking(daemon);
-	if (!count_unready(daemon) || now_ns >= handover->deadline_ns)
-		handover_switch(daemon);
-	stream_reap(daemon);
 }
 
 void handover_give_up(struct daemon *daemon, const char *line)
@@ -161,6 +146,30 @@ static void send_away(struct daemon *daemon, const char *line)
 	(void)!handover_send(daemon->handover.client, HANDOVER_REFUSED, line, strlen(line), NULL,
 			     0);
 	handover_give_up(daemon, line);
+}
+
+/* Until the successor has prepared, its time is up with the first. */
+static void on_step(evutil_socket_t fd, short what, void *context)
+{
+	struct daemon *daemon = context;
+	struct handover *handover = &daemon->handover;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t park_ns = MIN(handover->wait_ns, LIMIT_HANDOVER_PARK_MS * CLOCK_NS_PER_MS);
+	char line[HANDOVER_LINE_MAX];
+
+	(void)fd;
+	(void)what;
+	if (handover->state < HANDOVER_WAITING) {
+		(void)snprintf(line, sizeof(line), "it has not prepared within %u seconds",
+			       LIMIT_HANDOVER_PREPARE_MS / 1000);
+		send_away(daemon, line);
+		return;
+	}
+	if (handover->state == HANDOVER_WAITING && now_ns + park_ns >= handover->deadline_ns)
+		begin_parking(daemon);
+	if (!count_unready(daemon) || now_ns >= handover->deadline_ns)
+		handover_switch(daemon);
+	stream_reap(daemon);
 }
 
 static void take_hello(struct daemon *daemon, const struct handover_hello *hello)
@@ -276,6 +285,10 @@ static void on_acceptable(evutil_socket_t listener, short what, void *context)
 			   daemon);
 	if (event_add(&handover->readable, NULL))
 		return;
+	if (event_add(&handover->step, &prepare_interval)) {
+		(void)event_del(&handover->readable);
+		return;
+	}
 	handover->client = take_fd(fd);
 	handover->pid = peer.pid;
 }

@@ -85,6 +85,11 @@ bool handover_is_pending(const struct daemon *daemon);
  * its commit.
  */
 int handover_receive_all(struct daemon *daemon, char *error, size_t error_len) must_check;
+/*
+ * The pins are this process's: numbers of policies that rest go on to, before one is given to
+ * another. A connection that was captured under one may still wait to be accepted.
+ */
+int handover_rest_policies(struct daemon *daemon) must_check;
 /* The pins are this process's: makes the streams of what was given (handover_streams.c). */
 int handover_make_streams(struct daemon *daemon) must_check;
 /* Everything runs: so do the streams. */

@@ -58,20 +58,12 @@ static int send_held(void *context, const uint8_t *bytes, size_t len)
 	return send_bytes(context, bytes, len);
 }
 
-/* A policy of a stream that is given and was not counted with one before it. */
-static bool is_first_of(const struct daemon *daemon, const struct stream *stream)
-{
-	const struct stream *other;
-
-	TAILQ_FOREACH(other, &daemon->streams.all, entry)
-	if (other == stream || (other->parked && other->policy == stream->policy))
-		break;
-	return other == stream;
-}
-
 static int send_policy(const struct handover *handover, const struct loaded_policy *policy)
 {
-	struct handover_policy head = {.len = policy->text_len};
+	struct handover_policy head = {
+		.len = policy->text_len,
+		.number = loaded_policy_rests(policy) ? policy->number : 0,
+	};
 	int r;
 
 	(void)memcpy(head.digest, policy->digest, sizeof(head.digest));
@@ -82,14 +74,16 @@ static int send_policy(const struct handover *handover, const struct loaded_poli
 static int fill_flow(const struct flow *flow, struct handover_flow *handed)
 {
 	bool judged = flow->pipeline && !flow->stream->unjudged;
+	/* Of one that no tick has looked at yet. */
+	uint64_t now_ns = clock_boot_ns();
 
 	*handed = (struct handover_flow){
 		.received = flow->received,
 		.released = flow->released,
 		.sent = flow->sent,
 		.framed = judged ? pipeline_framed(flow->pipeline) : flow->received,
-		.last_byte_ns = flow->clocks.last_byte_ns,
-		.unit_ns = flow->clocks.unit_ns,
+		.last_byte_ns = flow->clocks.last_byte_ns ?: now_ns,
+		.unit_ns = flow->clocks.unit_ns ?: now_ns,
 		.ended = flow->ended,
 		.shut = flow->sink->shut,
 	};
@@ -158,9 +152,10 @@ static int send_listeners(const struct daemon *daemon, const struct handover_lis
 	return send_in_time(&daemon->handover, HANDOVER_LISTENERS, head, sizeof(*head), fds, count);
 }
 
-/* From here on those that are parked are those that are given. */
+/* From here on those that are parked are those that are given, with the policies they need. */
 static void choose(struct daemon *daemon, struct handover_listeners *ret_head)
 {
+	struct loaded_policy *policy;
 	struct stream *stream;
 
 	*ret_head = (struct handover_listeners){
@@ -168,13 +163,16 @@ static void choose(struct daemon *daemon, struct handover_listeners *ret_head)
 		.v4 = daemon->listener.fds[LISTENER_V4] >= 0,
 		.v6 = daemon->listener.fds[LISTENER_V6] >= 0,
 	};
+	LIST_FOREACH(policy, &daemon->policies.list, entry)
+	policy->given = loaded_policy_rests(policy);
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	{
 		stream->parked = handover_is_ready(stream);
 		ret_head->streams += stream->parked;
+		stream->policy->given |= stream->parked;
 	}
-	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
-	ret_head->policies += stream->parked && is_first_of(daemon, stream);
+	LIST_FOREACH(policy, &daemon->policies.list, entry)
+	ret_head->policies += policy->given;
 }
 
 /* Who waits for a run goes on to; what of it is under way here cannot. */
@@ -197,13 +195,14 @@ static int send_runs(const struct daemon *daemon)
 
 static int send_all(struct daemon *daemon, const struct handover_listeners *head)
 {
+	const struct loaded_policy *policy;
 	const struct stream *stream;
 	struct handover *handover = &daemon->handover;
 	int r = send_listeners(daemon, head);
 
-	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
-	if (!r && stream->parked && is_first_of(daemon, stream))
-		r = send_policy(handover, stream->policy);
+	LIST_FOREACH(policy, &daemon->policies.list, entry)
+	if (!r && policy->given)
+		r = send_policy(handover, policy);
 	TAILQ_FOREACH(stream, &daemon->streams.all, entry)
 	if (!r && stream->parked)
 		r = send_stream(handover, stream);

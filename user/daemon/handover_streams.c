@@ -10,6 +10,7 @@
 #include "daemon/handover.h"
 #include "daemon/handover_taking.h"
 #include "kern/kern.h"
+#include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/log.h"
 
@@ -28,8 +29,8 @@ static struct handover_given *last_of(const struct handover_taking *taking)
 static struct loaded_policy *find_policy(const struct handover_taking *taking, const char *digest)
 {
 	for (size_t i = 0; i < taking->policy_count; i++)
-		if (strcmp(taking->policies[i]->digest, digest) == 0)
-			return taking->policies[i];
+		if (strcmp(taking->policies[i].loaded->digest, digest) == 0)
+			return taking->policies[i].loaded;
 	return NULL;
 }
 
@@ -155,6 +156,24 @@ static int make_stream(struct daemon *daemon, struct handover_given *given)
 	return 0;
 }
 
+int handover_rest_policies(struct daemon *daemon)
+{
+	const struct handover_taking *taking = daemon->handover.taking;
+	uint64_t now_ns = clock_boot_ns();
+	int r = 0;
+
+	for (size_t i = 0; taking && !r && i < taking->policy_count; i++) {
+		const struct handover_taken_policy *policy = &taking->policies[i];
+
+		if (!policy->number)
+			continue;
+		r = policies_watch(&daemon->policies, policy->loaded, policy->number, now_ns);
+		if (!r)
+			policies_retire(policy->loaded, now_ns);
+	}
+	return r;
+}
+
 int handover_make_streams(struct daemon *daemon)
 {
 	const struct handover_taking *taking = daemon->handover.taking;
@@ -211,7 +230,7 @@ void handover_taking_free(struct daemon *daemon)
 	for (size_t i = 0; i < taking->owner_count; i++)
 		fd_close(taking->owners[i].fd);
 	for (size_t i = 0; i < taking->policy_count; i++)
-		loaded_policy_unref(taking->policies[i]);
+		loaded_policy_unref(taking->policies[i].loaded);
 	fd_close(taking->fd);
 	free(taking->given);
 	free(taking->policies);

@@ -175,7 +175,7 @@ static int take_listeners(struct daemon *daemon, struct handover_taking *taking,
 	if (head->streams > daemon->streams_max)
 		return -EMFILE;
 	taking->given = calloc(head->streams + 1, sizeof(*taking->given));
-	taking->policies = calloc((size_t)head->policies + 1, sizeof(struct loaded_policy *));
+	taking->policies = calloc((size_t)head->policies + 1, sizeof(*taking->policies));
 	if (!taking->given || !taking->policies)
 		return -ENOMEM;
 	taking->room = head->streams;
@@ -194,7 +194,7 @@ static int take_policy(struct daemon *daemon, struct handover_taking *taking, ch
 	int r = 0;
 
 	if (taking->policy_count == taking->policy_room || head.len > LIMIT_POLICY_TEXT ||
-	    head.digest[sizeof(head.digest) - 1])
+	    head.digest[sizeof(head.digest) - 1] || head.number >= SLUICE_POLICIES)
 		return -EPROTO;
 	text = malloc(head.len + 1);
 	if (!text)
@@ -210,12 +210,13 @@ static int take_policy(struct daemon *daemon, struct handover_taking *taking, ch
 	}
 	text[have] = '\0';
 	if (!r)
-		r = policies_load(&daemon->policies, "the policy of a stream", text, have, &loaded,
-				  error, error_len);
+		r = policies_load(&daemon->policies, "a policy that is handed over", text, have,
+				  &loaded, error, error_len);
 	free(text);
 	if (r)
 		return r;
-	taking->policies[taking->policy_count++] = loaded;
+	taking->policies[taking->policy_count++] =
+		(struct handover_taken_policy){loaded, head.number};
 	return strcmp(loaded->digest, head.digest) ? -EPROTO : 0;
 }
 
@@ -264,7 +265,8 @@ static int receive(struct daemon *daemon, struct handover_taking *taking, int *r
 	if (!r)
 		r = handover_send(taking->fd, HANDOVER_PREPARED, &prepared, sizeof(prepared), NULL,
 				  0);
-	if (!r)
+	/* The same: it took too long to prepare, perhaps. */
+	if (!r || r == -EPIPE)
 		r = handover_expect(taking->fd, HANDOVER_LISTENERS, &taking->message);
 	if (!r)
 		r = take_listeners(daemon, taking, ret_log);

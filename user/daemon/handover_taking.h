@@ -24,6 +24,11 @@ struct handover_given {
 	struct loaded_policy *policy;
 };
 
+struct handover_taken_policy {
+	struct loaded_policy *loaded;
+	uint32_t number; /* under which it rests; 0: under none */
+};
+
 /* A run, and the client that waits for it. */
 struct handover_owner {
 	uint64_t cgroup;
@@ -36,7 +41,7 @@ struct handover_taking {
 	uint64_t audit_device, audit_file; /* as of the daemon's WELCOME */
 	struct handover_given *given;
 	size_t count, room;
-	struct loaded_policy **policies;
+	struct handover_taken_policy *policies;
 	size_t policy_count, policy_room;
 	struct handover_owner owners[LIMIT_CONTROL_CLIENTS];
 	size_t owner_count;

@@ -10,9 +10,10 @@
  *                                WELCOME, or REFUSED
  *  PREPARED                      everything that may fail was tried; the daemon goes on serving
  *                                until its streams are between two messages, or the time is up
- *                                LISTENERS, then POLICY + BYTES of each text, STREAM + BYTES of
- *                                each stream, RUN of each run that somebody waits for, then END:
- *                                nothing is read or accepted meanwhile
+ *                                LISTENERS, then POLICY + BYTES of each that a stream has or
+ *                                whose number rests, STREAM + BYTES of each stream, RUN of each
+ *                                run that somebody waits for, then END: nothing is read or
+ *                                accepted meanwhile
  *  READY                         all of it is there, and fits together
  *                                COMMIT: from here on the instance is the successor's
  *
@@ -99,7 +100,8 @@ _Static_assert(sizeof(struct handover_listeners) == 16, "handover_listeners");
 struct handover_policy {
 	uint64_t len; /* of the text */
 	char digest[SHA256_HEX_SIZE];
-	uint8_t reserved[7];
+	uint8_t reserved[3];
+	uint32_t number; /* under which it rests (daemon/policies.h, O1); 0: it does not */
 };
 _Static_assert(sizeof(struct handover_policy) == 80, "handover_policy");
 

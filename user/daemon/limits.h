@@ -34,12 +34,13 @@
 /* How long a graceful stop waits for the above; then it closes what is left. */
 #define LIMIT_STOP_MS 3000u
 /*
- * A handover: for how long of its waiting no stream begins another message, how often it looks,
- * and how long one of its messages may take.
+ * A handover: how long a successor may prepare, for how long of the waiting no stream begins
+ * another message, how often it looks, and how long one of its messages may take.
  */
-#define LIMIT_HANDOVER_PARK_MS 1000u
-#define LIMIT_HANDOVER_STEP_MS 10u
-#define LIMIT_HANDOVER_MS      3000u
+#define LIMIT_HANDOVER_PREPARE_MS 10000u
+#define LIMIT_HANDOVER_PARK_MS	  1000u
+#define LIMIT_HANDOVER_STEP_MS	  10u
+#define LIMIT_HANDOVER_MS	  3000u
 /* Timeouts of messages and holds are looked at this often. */
 #define LIMIT_TICK_MS 250u
 /* Closing streams and finishing runs are looked at this often while they are young. */

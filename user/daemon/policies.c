@@ -381,14 +381,18 @@ void policies_retire(struct loaded_policy *loaded, uint64_t now_ns)
 		loaded->retired_ns = now_ns;
 }
 
+bool loaded_policy_rests(const struct loaded_policy *loaded)
+{
+	return loaded->number && !loaded->watches;
+}
+
 void policies_tick(struct policies *policies, uint64_t now_ns)
 {
 	struct loaded_policy *loaded, *next;
 
 	for (loaded = LIST_FIRST(&policies->list); loaded; loaded = next) {
 		next = LIST_NEXT(loaded, entry);
-		if (loaded->number && !loaded->watches &&
-		    now_ns - loaded->retired_ns >= POLICIES_REST_NS)
+		if (loaded_policy_rests(loaded) && now_ns - loaded->retired_ns >= POLICIES_REST_NS)
 			unpublish(policies, loaded, loaded->retired_ns);
 	}
 }

@@ -41,6 +41,7 @@ struct loaded_policy {
 	unsigned int watches;
 	uint32_t number;     /* 0: the kernel does not know it */
 	uint64_t retired_ns; /* boot clock; no watch is left, and the number rests */
+	bool given;	     /* to a successor, by the handover that is under way */
 	char *text;
 	size_t text_len;
 	char digest[SHA256_HEX_SIZE]; /* of the text */
@@ -117,6 +118,8 @@ int policies_watch(struct policies *policies, struct loaded_policy *loaded, uint
 void policies_unwatch(struct policies *policies, struct loaded_policy *loaded, uint64_t now_ns);
 /* A watch goes on under another policy; after the last one the number rests, and is found. */
 void policies_retire(struct loaded_policy *loaded, uint64_t now_ns);
+/* Has it a number that rests? */
+bool loaded_policy_rests(const struct loaded_policy *loaded);
 /* The kernel forgets those that have rested. */
 void policies_tick(struct policies *policies, uint64_t now_ns);
 /* The policy of a number, or NULL. */

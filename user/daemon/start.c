@@ -121,10 +121,24 @@ static int open_kern(struct daemon *daemon, char *error, size_t error_len)
 	return prove(daemon, error, error_len);
 }
 
+/* What the daemon before reloads after this process has read its files is read here too. */
+static void read_again(struct daemon *daemon)
+{
+	json_t *report = NULL;
+	char line[512] = "";
+
+	if (reload_files(daemon, &report, line, sizeof(line)))
+		log_warning("%s; every policy is as it was when this daemon was started", line);
+	json_decref(report);
+}
+
 static int take_over(struct daemon *daemon, char *error, size_t error_len)
 {
-	int r = watch_adopt(daemon);
+	int r = handover_rest_policies(daemon);
 
+	if (r)
+		return failed(r, error, error_len, "cannot take over the policies that rest");
+	r = watch_adopt(daemon);
 	if (r)
 		return failed(r, error, error_len, "cannot take over the watched cgroups");
 	r = handover_make_streams(daemon);
@@ -270,7 +284,10 @@ static int succeed(struct daemon *daemon, char *error, size_t error_len)
 		r = kern_prepare(&options, &daemon->kern, error, error_len);
 	if (!r)
 		r = handover_receive_all(daemon, error, error_len);
-	return r ? r : own(daemon, error, error_len);
+	if (r)
+		return r;
+	read_again(daemon);
+	return own(daemon, error, error_len);
 }
 
 int start_daemon(struct daemon *daemon, char *error, size_t error_len)
