@@ -105,7 +105,7 @@ while time.monotonic() < end:
     count, longest = count + 1, max(longest, time.monotonic() - began)
 print(count, longest)
 """, it.server.port, 2.5)
-    time.sleep(0.3)
+    wait_for(lambda: it.server.connections, 8, 'the first connection')
     first = Handover(it.daemon).done()
     Handover(it.daemon).done()
     out, err = agent.communicate(timeout=20)
@@ -178,7 +178,7 @@ def busy_clients_notice_nothing(bench):
                 ['/bin/sh', '-c', 'echo 0 > "$0/cgroup.procs"; exec "$@"', it.cgroup, program,
                  path, str(it.server.port), '2.5'],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.3)
+    wait_for(lambda: len(it.server.connections) == len(agents) + 15, 8, 'the connections')
     Handover(it.daemon, '2').done()
     Handover(it.daemon, '2').done()
     for name, agent in agents.items():
@@ -302,16 +302,23 @@ def half_a_message_goes_along(bench):
     equal(all_settled_but(it, 1), 2, 'sessions')
 
 
-def a_killed_successor_leaves_what_it_had(bench):
-    """a successor that is killed: the next settles what it was given, each session once"""
+def kept_and_half(bench):
+    """A stream whose exchange is over, which stays open, and one amid its request."""
     it = Watched(bench, HTTP)
-    kept = it.connect()
+    kept, half = it.connect(), it.connect('h')
     exchange(it, kept)
-    it.connect('h')
     it.send(request(b'x', b'hello')[:25], 'h')
     wait_for(lambda: it.sessions('open') == 1, 5, 'the session')
+    return it, kept, half
+
+
+def a_killed_successor_leaves_what_it_had(bench):
+    """a successor that is killed: the next settles what it was given, each session once"""
+    it, kept, _ = kept_and_half(bench)
     Handover(it.daemon).done()
     exchange(it, kept)
+    # A session that has ended may be told as open until its record is written, which status awaits.
+    wait_for(lambda: it.sessions('open') == 1, 5, 'the end of the exchange')
     it.succeed(2, 1)
 
 
@@ -319,7 +326,7 @@ def what_passes_goes_on(bench):
     """relayed streams go on amid their bytes, a half-closed one too, byte for byte"""
     it = Watched(bench, PASS, handler=echo)
     source = """
-import hashlib, socket, sys, threading, time
+import hashlib, select, socket, sys, threading
 stream = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 block = bytes(range(256)) * 256
 want, got = hashlib.sha256(), hashlib.sha256()
@@ -329,8 +336,8 @@ def read():
 reader = threading.Thread(target=read)
 reader.start()
 print("begun", flush=True)
-count, end = 0, time.monotonic() + 2
-while time.monotonic() < end:
+count = 0
+while not select.select([sys.stdin], [], [], 0)[0]:
     stream.sendall(block)
     want.update(block)
     count += len(block)
@@ -345,7 +352,6 @@ print(want.digest() == got.digest(), count)
     agent.stdout.readline()
     Handover(it.daemon, '1').done()
     Handover(it.daemon, '1').done()
-    equal(agent.poll(), None, 'the agent, which should not be done yet')
     out, err = agent.communicate(timeout=60)
     same, count = out.split()
     equal(same, b'True', 'whether what came back is what was sent; %r' % err)
@@ -622,11 +628,7 @@ class Between:
 
 def bytes_that_changed_are_discarded(bench):
     """what was held of a message has another hash on its way: its stream ends, the other goes on"""
-    it = Watched(bench, HTTP)
-    kept, half = it.connect(), it.connect('h')
-    exchange(it, kept)
-    it.send(request(b'x', b'hello')[:25], 'h')
-    wait_for(lambda: it.sessions('open') == 1, 5, 'the session')
+    it, kept, half = kept_and_half(bench)
     between = Between(it.daemon, lambda kind, data: data.replace(b'POST /x', b'POST /y')
                       if kind == BYTES else data)
     Handover(it.daemon).done()
@@ -656,12 +658,7 @@ def sockets_of_another_are_discarded(bench):
 
 def what_is_not_whole_is_refused(bench):
     """numbers, lengths and bytes that do not fit on the way: refused, and nothing has changed"""
-    it = Watched(bench, HTTP)
-    kept = it.connect()
-    exchange(it, kept)
-    it.connect('h')
-    it.send(request(b'x', b'hello')[:25], 'h')
-    wait_for(lambda: it.sessions('open') == 1, 5, 'the session')
+    it, kept, _ = kept_and_half(bench)
 
     def at(kind, change):
         return lambda one, data: change(data) if one == kind else data
@@ -673,6 +670,7 @@ def what_is_not_whole_is_refused(bench):
             at(STREAM, set_at(160 + 8, struct.pack('=Q', 1 << 60))),  # released
             at(STREAM, set_at(88, b'0' * 64)),  # policy
             at(POLICY, set_at(8, b'0' * 64)),  # digest
+            at(POLICY, set_at(76, struct.pack('=I', 1 << 31))),  # number
             at(BYTES, lambda data: message(BYTES, data[16:] + b'more')),
             at(LISTENERS, set_at(0, struct.pack('=Q', 1))),
             at(LISTENERS, set_at(12, struct.pack('=H', 7))),
