@@ -4,11 +4,13 @@
 that there are not; each is one line that says what to do. And completion, in a real bash."""
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
+import time
 
-from sluice_test import POLICY, SLUICECTL, cgroup2_mount, main, remove_cgroup
+from sluice_test import POLICY, SLUICECTL, SLUICED, cgroup2_mount, main, remove_cgroup
 from waiting import check, equal
 
 CONTAINER = '0123456789abcdef' * 4
@@ -83,11 +85,13 @@ def older_members(bench):
     """an answer with fewer members than this version has is shown as far as it goes"""
     fake = Fake(bench, lambda request: answered(
         request, result={'streams': [{'id': 7, 'comm': 'a\x1b[31mb', 'request': {'held': 5}}],
-                         'id': 7}))
+                         'policies': [{'name': 'x', 'text': '# a\x9bb\tc\x1b\nd\n'}], 'id': 7}))
     for words in (['streams'], ['stream', '7'], ['status']):
         done = bench.run([SLUICECTL, '--socket', fake.path, *words])
         equal(done.returncode, 0, 'exit status of %r' % words)
         check(b'\x1b' not in done.stdout, 'an escape of %r', words)
+    shown = bench.run([SLUICECTL, '--socket', fake.path, 'policy', 'show']).stdout
+    check(shown.endswith(b'\n\n# a??b\tc?\nd\n'), 'the text of a policy: %r', shown)
     equal(json.loads(bench.run([SLUICECTL, '--socket', fake.path, 'streams', '--json']).stdout)
           ['streams'][0]['id'], 7, 'the id')
 
@@ -101,6 +105,37 @@ def cut_answers(bench):
         for command in COMMANDS:
             one_line(bench, fake.path, command, words, fake.path)
         bench.undo.pop()()
+
+
+def no_answer(bench):
+    """SIGINT ends what waits for an answer, a run that has no command yet too"""
+    asked = threading.Semaphore(0)
+    fake = Fake(bench, lambda request: asked.release() or time.sleep(60))
+    for words in (['status'], ['events'], ['run', '--', 'true'],
+                  ['run', '--policy', bench.file('p.yaml', POLICY), '--', 'true']):
+        waits = bench.spawn([SLUICECTL, '--socket', fake.path, *words], stderr=subprocess.PIPE)
+        check(asked.acquire(timeout=10), 'nothing was asked by %r', words)
+        waits.send_signal(signal.SIGINT)
+        equal((waits.communicate(timeout=5)[1], waits.returncode), (b'', -signal.SIGINT),
+              'the end of %r' % words)
+
+
+def full_output(bench):
+    """what cannot be written is said, and is status 1, whichever program and command it is"""
+    event = json.dumps({'jsonrpc': '2.0', 'method': 'event', 'params': {'type': 'watch'}})
+    fake = Fake(bench, lambda request: answered(request, result={}) + event.encode() + b'\n')
+    policy = bench.file('p.yaml', POLICY)
+    for words in ([SLUICECTL, '--help'], [SLUICECTL, '--version'], [SLUICECTL, 'help', 'status'],
+                  [SLUICECTL, 'status', '--help'], [SLUICECTL, 'completion', 'bash'],
+                  [SLUICECTL, 'policy', 'check', policy], [SLUICECTL, 'doctor', '--json'],
+                  *([SLUICECTL, '--socket', fake.path, *words] for words in
+                    (['status'], ['status', '--json'], ['streams', '--json'], ['events'])),
+                  [SLUICED, '--help'], [SLUICED, '--version'], [SLUICED, '--check']):
+        for end in ('>/dev/full', '>&-'):
+            done = bench.run(['sh', '-c', 'exec "$@" ' + end, 'sh', *words])
+            said = done.stderr.decode().splitlines()
+            equal((done.returncode, len(said)), (1, 1), '%r %s: %r' % (words, end, said))
+            check('cannot write all of standard output' in said[0], '%r %s: %r', words, end, said)
 
 
 def unknown_ids(bench):
@@ -268,5 +303,5 @@ def completion_asks(bench):
 
 
 if __name__ == '__main__':
-    main([old_daemon, older_members, cut_answers, unknown_ids, names_of_the_daemon,
-          wrong_targets, units_and_containers, completion, completion_asks])
+    main([old_daemon, older_members, cut_answers, no_answer, full_output, unknown_ids,
+          names_of_the_daemon, wrong_targets, units_and_containers, completion, completion_asks])

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "sys/log.h"
+#include "sys/standard.h"
 
 struct global_config {
 	struct cli cli;
@@ -107,16 +108,15 @@ static int help(int count, char **args)
 	return CLI_EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	struct global_config config = {0};
 	const struct option_group group = {global_options, ARRAY_SIZE(global_options), &config};
 	const struct command *command;
 	char name[] = "sluicectl";
 	char *no_name[] = {name, NULL};
-	int rest = 0, err, status;
+	int rest = 0, err;
 
-	log_open("sluicectl", LOG_INFO);
 	if (argc < 1) {
 		argc = 1;
 		argv = no_name;
@@ -140,9 +140,23 @@ int main(int argc, char **argv)
 		log_error("there is no command '%s'; 'sluicectl help' lists them", argv[rest]);
 		return CLI_EXIT_USAGE;
 	}
-	status = run_command(command, &config.cli, argc - rest, argv + rest);
-	/* What could not be written was not done: a full disk, a closed pipe. */
-	if (fflush(stdout) && status == CLI_EXIT_DONE)
+	return run_command(command, &config.cli, argc - rest, argv + rest);
+}
+
+int main(int argc, char **argv)
+{
+	int err, status;
+
+	log_open("sluicectl", LOG_INFO);
+	err = standard_open();
+	if (err) {
+		(void)log_errno(LOG_ERR, err, "cannot open /dev/null");
 		return CLI_EXIT_FAILED;
-	return status;
+	}
+	status = dispatch(argc, argv);
+	/* What could not be written was not done: a full disk, a closed pipe. */
+	err = standard_close();
+	if (err)
+		log_error("cannot write all of standard output: a full disk, or a closed pipe");
+	return err && status == CLI_EXIT_DONE ? CLI_EXIT_FAILED : status;
 }

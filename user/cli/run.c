@@ -46,23 +46,16 @@ struct run {
 	bool daemon_lost;
 };
 
-/* 0 to 2 are open, and none is a socket by which a stream could pass the hooks. */
+/* None of 0 to 2 is a socket by which a stream could pass the hooks. */
 static int check_standard(void)
 {
 	socklen_t len;
 	struct stat found;
-	int fd, null, domain;
+	int fd, domain;
 
 	for (fd = 0; fd <= 2; fd++) {
-		if (fstat(fd, &found)) {
-			/* The lowest free number is this one. */
-			null = open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
-			if (null != fd) {
-				fd_close(null);
-				return -EBADF;
-			}
-			continue;
-		}
+		if (fstat(fd, &found))
+			return log_errno(LOG_ERR, -errno, "cannot look at descriptor %d", fd);
 		len = sizeof(domain);
 		if (!S_ISSOCK(found.st_mode))
 			continue;
@@ -123,9 +116,7 @@ static int prepare(struct run *run, const struct run_config *config, char **args
 	err = run_seccomp_new(&run->child.filter);
 	if (err)
 		return log_errno(LOG_ERR, err, "cannot build the system call filter");
-	err = open_signals(run);
-	if (!err)
-		err = open_pipes(run);
+	err = open_pipes(run);
 	if (err)
 		return log_errno(LOG_ERR, err, "cannot prepare the run");
 	run->child.user = &run->user;
@@ -241,7 +232,10 @@ static int execute(struct run *run)
 	int status, ended, err;
 	pid_t pid;
 
-	err = run_init_start(run->cgroup, &run->child, &pid, &run->pidfd);
+	/* Until here a signal ends sluicectl, and the daemon the run. */
+	err = open_signals(run);
+	if (!err)
+		err = run_init_start(run->cgroup, &run->child, &pid, &run->pidfd);
 	fd_close(take_fd(run->child.report));
 	fd_close(take_fd(run->child.lifeline));
 	if (err) {

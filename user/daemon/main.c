@@ -11,6 +11,7 @@
 #include "kern/kern.h"
 #include "sys/log.h"
 #include "sys/notify.h"
+#include "sys/standard.h"
 
 #define ERROR_LEN    512u
 #define FEATURES_MAX 64u
@@ -36,8 +37,9 @@ static int check(void)
 		if (feature->required && !feature->present)
 			status = EXIT_FAILURE;
 	}
-	if (json_dumpf(list, stdout, JSON_COMPACT) || puts("") == EOF)
+	if (json_dumpf(list, stdout, JSON_COMPACT))
 		status = EXIT_FAILURE;
+	(void)putchar('\n');
 	json_decref(list);
 	return status;
 }
@@ -54,13 +56,12 @@ static int remove_dead(const struct options *options, char *error, size_t error_
 	return r;
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
 	struct options options;
 	char error[ERROR_LEN] = "unknown error";
 	int r;
 
-	log_open("sluiced", LOG_INFO);
 	if (options_parse(argc, argv, &options))
 		return EXIT_USAGE;
 	/* A private daemon shares the terminal of a command: it says what went wrong, no more. */
@@ -94,4 +95,21 @@ int main(int argc, char **argv)
 		log_error("%s", error);
 	notify_failed(options.ready_fd, error);
 	return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	int r, status;
+
+	log_open("sluiced", LOG_INFO);
+	r = standard_open();
+	if (r) {
+		(void)log_errno(LOG_ERR, r, "cannot open /dev/null");
+		return EXIT_FAILURE;
+	}
+	status = start(argc, argv);
+	r = standard_close();
+	if (r)
+		log_error("cannot write all of standard output: a full disk, or a closed pipe");
+	return r && !status ? EXIT_FAILURE : status;
 }
