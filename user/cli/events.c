@@ -134,11 +134,12 @@ static json_t *make_params(const struct events_config *events)
 		}
 		(void)json_object_set_new(params, "stream", json_integer(id));
 	}
-	if (params && events->types && json_object_set_new(params, "types", split(events->types)))
-		params = NULL;
-	if (!params)
-		log_error("--types or --cgroup is not UTF-8, or there is not enough memory");
-	return params;
+	if (params &&
+	    (!events->types || !json_object_set_new(params, "types", split(events->types))))
+		return params;
+	log_error("--types or --cgroup is not UTF-8, or there is not enough memory");
+	json_decref(params);
+	return NULL;
 }
 
 /* Until the daemon ends, or who reads hangs up. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "sys/log.h"
@@ -99,11 +100,19 @@ static void print_policy(const struct cli *cli, const json_t *policy)
 /* As it was loaded, line by line. */
 static void print_text(const char *text)
 {
-	for (; *text; text++)
-		if (*text == '\n' || *text == '\t')
-			(void)putchar(*text);
-		else
-			(void)putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+	char *copy = strdup(text), *at = copy, stop;
+	size_t len;
+
+	for (; at && *at; at += len + (stop != '\0')) {
+		len = strcspn(at, "\n\t");
+		stop = at[len];
+		at[len] = '\0';
+		style_make_safe(at);
+		(void)fputs(at, stdout);
+		if (stop)
+			(void)putchar(stop);
+	}
+	free(copy);
 }
 
 static void print_policies(const struct cli *cli, const json_t *result)
