@@ -107,16 +107,22 @@ static void enter_turn(struct asker *asker)
 	asker->in_turn = true;
 }
 
-void question_take_back(struct question *question)
+/* It is in no list any more, and its transfer is the caller's to end. */
+static void leave_asker(struct question *question)
 {
 	struct interceptor *interceptor = question->asker->interceptor;
 
-	transfer_end(question);
 	if (question->is_lost)
 		LIST_REMOVE(question, lost);
 	TAILQ_REMOVE(&question->asker->out, question, entry);
 	interceptor->stats.in_flight--;
 	interceptor->interceptors->in_flight--;
+}
+
+void question_take_back(struct question *question)
+{
+	transfer_end(question->asker->interceptor->interceptors, take_ptr(question->easy));
+	leave_asker(question);
 }
 
 void asker_done(struct asker *asker)
@@ -206,8 +212,10 @@ static void read_verdict(struct question *question, struct interceptor_answer *a
 void question_settle(struct question *question, enum session_result failure)
 {
 	struct interceptor_answer answer = {.failure = failure};
+	struct interceptors *interceptors = question->asker->interceptor->interceptors;
 	interceptor_answered answered = question->answered;
 	void *context = question->context;
+	CURL *easy;
 
 	if (!answered) {
 		settle_note(question, failure);
@@ -218,9 +226,12 @@ void question_settle(struct question *question, enum session_result failure)
 	count(&question->asker->interceptor->stats, &answer);
 	histogram_observe(&question->asker->interceptor->stats.latency,
 			  clock_boot_ns() - question->out_ns);
-	question_take_back(question);
+	leave_asker(question);
+	easy = take_ptr(question->easy);
 	question_free(question);
+	/* What it lets go leaves before libcurl tidies up. */
 	answered(context, &answer);
+	transfer_end(interceptors, easy);
 }
 
 bool interceptor_has_room(const struct interceptor *interceptor)

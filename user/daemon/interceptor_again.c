@@ -52,7 +52,7 @@ void again_add(struct question *question)
 	const struct timeval in = {.tv_usec = LIMIT_ROOM_MS * 1000};
 
 	question->found_full = true;
-	transfer_end(question);
+	transfer_end(interceptors, take_ptr(question->easy));
 	question->is_lost = true;
 	LIST_INSERT_HEAD(&interceptors->again, question, lost);
 	if (!evtimer_pending(&interceptors->room, NULL))

@@ -93,7 +93,8 @@ void interceptor_totals_free(struct interceptors *interceptors);
 
 /* -ENOMEM, -EIO: libcurl refuses. */
 int transfer_begin(struct question *question) must_check;
-void transfer_end(struct question *question);
+/* NULL: there is none. */
+void transfer_end(struct interceptors *interceptors, CURL *easy);
 /* libcurl looks at a socket, or at its timers, and what that brought is settled. */
 void transfer_act(struct interceptors *interceptors, curl_socket_t fd, int what);
 

@@ -162,13 +162,12 @@ int transfer_begin(struct question *question)
 	return 0;
 }
 
-void transfer_end(struct question *question)
+void transfer_end(struct interceptors *interceptors, CURL *easy)
 {
-	if (!question->easy)
+	if (!easy)
 		return;
-	(void)curl_multi_remove_handle(question->asker->interceptor->interceptors->multi,
-				       question->easy);
-	curl_easy_cleanup(take_ptr(question->easy));
+	(void)curl_multi_remove_handle(interceptors->multi, easy);
+	curl_easy_cleanup(easy);
 }
 
 /* What became of a transfer; the status of one that is whole is looked at as well. */
