@@ -234,6 +234,8 @@ def what_ends_in_time_arrives(bench):
     handover = Handover(it.daemon, '8')
     said = tokens(connection, 15, 0.05)
     handover.done()
+    check('handed over to process %d: 1 stream, 0 settled\n' % it.daemon.process.pid in
+          it.daemon.read_log(), 'the log')
     it.read(HEAD + said, 'a')
     exchange(it, connection)
     equal(all_settled_but(it, 1), 2, 'sessions')
@@ -468,7 +470,7 @@ def who_may_not_is_refused(bench):
     first.refused('does not belong here')
     full = Fake(daemon)
     full.prepared(streams=0)
-    full.refused('room for 0 streams')
+    full.refused('it has room for 0 streams, and 1 is open')
     equal(os.stat(path).st_mode & 0o777, 0o600, 'mode of the socket')
     ask = ('import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); '
            's.connect(sys.argv[1]); print(s.recv(999)[16:])')

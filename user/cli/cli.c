@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "sys/log.h"
 #include "sys/yaml.h"
 
@@ -278,7 +279,7 @@ void cli_print_rules(const json_t *task)
 	long long longest = (long long)cli_number(task, "longest");
 
 	(void)printf("%lld %.*s%s, longest %lld rune%s", rules, (int)strlen(unit) - 1, unit,
-		     cli_plural(rules), longest, cli_plural(longest));
+		     text_plural(rules), longest, text_plural(longest));
 }
 
 void cli_print_json(const json_t *value)
@@ -318,7 +319,7 @@ void cli_print_safe(const char *text)
 
 	if (!copy)
 		return;
-	style_make_safe(copy);
+	text_make_safe(copy);
 	(void)fputs(copy, stdout);
 	free(copy);
 }
@@ -347,7 +348,7 @@ void table_add(struct table *table, const char *format, ...)
 		table->failed = true;
 		return;
 	}
-	style_make_safe(table->cells[table->count++]);
+	text_make_safe(table->cells[table->count++]);
 }
 
 void table_init(struct table *table, const char *const *heads, size_t columns)

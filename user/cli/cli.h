@@ -128,12 +128,6 @@ json_int_t cli_number(const json_t *object, const char *key);
 /* What a task, as the daemon or a policy tells of it, has: "3 terms, longest 9 runes". */
 void cli_print_rules(const json_t *task);
 
-/* The end of a word behind that number. */
-static inline const char *cli_plural(long long count)
-{
-	return count == 1 ? "" : "s";
-}
-
 /* Prints a document, and a newline. */
 void cli_print_json(const json_t *value);
 /* Prints a view, which is taken over, so or with print; NULL: says that memory is short. */

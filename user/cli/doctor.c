@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "sys/log.h"
@@ -114,7 +115,7 @@ static void print_conclusion(const json_t *rows, const json_t *warnings, bool co
 	(void)print_those(rows, "absent: ", "no", false);
 	(void)print_those(rows, "unknown: ", "unknown", false);
 	if (count)
-		(void)printf("%zu warning%s\n", count, cli_plural((long long)count));
+		(void)printf("%zu warning%s\n", count, text_plural(count));
 	else
 		(void)printf("no warnings\n");
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "sys/log.h"
 
@@ -88,7 +89,7 @@ static void print_policy(const struct cli *cli, const json_t *policy)
 	cli_print_safe(cli_text(policy, "name"));
 	(void)printf("%s%s: %lld open stream%s\n", cli_on(cli, STYLE_PLAIN),
 		     json_is_true(json_object_get(policy, "default")) ? " (default)" : "", streams,
-		     cli_plural(streams));
+		     text_plural(streams));
 	print_from(policy);
 	print_text_line("digest", cli_text(policy, "digest"));
 	json_array_foreach(watches, i, watch)
@@ -107,7 +108,7 @@ static void print_text(const char *text)
 		len = strcspn(at, "\n\t");
 		stop = at[len];
 		at[len] = '\0';
-		style_make_safe(at);
+		text_make_safe(at);
 		(void)fputs(at, stdout);
 		if (stop)
 			(void)putchar(stop);

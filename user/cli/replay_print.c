@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/policy.h"
 
 #define BAR_WIDTH 60
@@ -203,7 +204,7 @@ static void print_destination(const json_t *view, const char *framing)
 
 	(void)printf("destination  %s: %s, framing %s, %lld session%s\n",
 		     cli_text(view, "destination"), cli_text(view, "action"), framing, sessions,
-		     cli_plural(sessions));
+		     text_plural(sessions));
 }
 
 static void print_legend(void)
@@ -221,8 +222,8 @@ static void print_size(const char *label, const json_t *flow)
 		     (long long)cli_number(flow, "released"),
 		     (long long)cli_number(flow, "withheld"));
 	(void)printf("%13s%lld are framed, in %lld unit%s, with %lld rune%s of text\n", "",
-		     (long long)cli_number(flow, "framed"), units, cli_plural(units), runes,
-		     cli_plural(runes));
+		     (long long)cli_number(flow, "framed"), units, text_plural(units), runes,
+		     text_plural(runes));
 }
 
 void replay_print(const struct cli *cli, const json_t *view)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/text.h"
+
 #define LINE_MAX_BYTES 2048
 
 int screen_begin(struct screen *screen, unsigned int rows, unsigned int columns, bool colors)
@@ -80,7 +82,7 @@ void screen_put(struct screen *screen, enum style style, const char *format, ...
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	style_make_safe(text);
+	text_make_safe(text);
 	put_text(screen, style, screen->columns, text);
 }
 
@@ -115,7 +117,7 @@ void screen_field(struct screen *screen, enum style style, unsigned int width, b
 	if (!has_room(screen))
 		return;
 	(void)snprintf(safe, sizeof(safe), "%s", text);
-	style_make_safe(safe);
+	text_make_safe(safe);
 	used = width_within(safe, width);
 	if (right)
 		put_spaces(screen, width - used);

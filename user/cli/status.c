@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/stream_row.h"
 
@@ -56,7 +57,7 @@ static void print_enforcement(const struct cli *cli, const json_t *watches)
 		(void)printf(": no cgroup is watched; 'sluicectl run' or 'sluicectl watch' "
 			     "begins it");
 	if (on) {
-		(void)printf(" for %zu cgroup%s: ", on, cli_plural((long long)on));
+		(void)printf(" for %zu cgroup%s: ", on, text_plural(on));
 		print_for_whom(watches, true, on);
 	}
 	if (all > on) {
@@ -81,7 +82,7 @@ static void print_open_ways(const struct cli *cli, const json_t *watches)
 	(void)printf("%-13s ", "stays open");
 	if (ways)
 		(void)printf("%s%zu way%s%s, listed with the watches below\n",
-			     cli_on(cli, STYLE_WARN), ways, cli_plural((long long)ways),
+			     cli_on(cli, STYLE_WARN), ways, text_plural(ways),
 			     cli_on(cli, STYLE_PLAIN));
 	else
 		(void)printf("no way that is known\n");

@@ -24,18 +24,3 @@ const char *style_code(bool colors, enum style style)
 
 	return colors ? codes[style] : "";
 }
-
-void style_make_safe(char *text)
-{
-	unsigned char *at;
-
-	for (at = (unsigned char *)text; *at; at++) {
-		/* U+0080 to U+009F: some terminals take them for escapes. */
-		if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) {
-			at[0] = at[1] = '?';
-			at++;
-		} else if (*at < 0x20 || *at == 0x7f) {
-			*at = '?';
-		}
-	}
-}

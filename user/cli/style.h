@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Colours, and what is safe to print: a process names itself, and an operator's terminal
- * obeys escape sequences.
- */
+/* Colours. */
 #ifndef SLUICE_CLI_STYLE_H
 #define SLUICE_CLI_STYLE_H
 
@@ -21,8 +18,5 @@ enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_FAINT, STYLE_GOOD, STYLE_WARN, STY
 bool style_wanted(enum color color);
 /* The sequence that begins a style (STYLE_PLAIN ends any); "" where there are no colours. */
 const char *style_code(bool colors, enum style style);
-
-/* Replaces control characters, those of C1 too, by '?'; in place. */
-void style_make_safe(char *text);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/top_view.h"
 
@@ -228,8 +229,7 @@ static void draw_state(const struct top_view *view, struct screen *screen)
 		screen_put(screen, STYLE_PLAIN, "%zu of %zu streams match '%s'", view->count,
 			   view->all, view->filter);
 	} else {
-		screen_put(screen, STYLE_PLAIN, "%zu stream%s", view->all,
-			   cli_plural((long long)view->all));
+		screen_put(screen, STYLE_PLAIN, "%zu stream%s", view->all, text_plural(view->all));
 	}
 	screen_line(screen);
 }

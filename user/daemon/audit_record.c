@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/utf8.h"
 
 /* No record is longer: at most four texts, and less than 1,500 bytes of names and numbers. */
@@ -51,10 +52,7 @@ static size_t plain(const char *text, size_t len)
 
 		if (byte >= 0x80)
 			rune = utf8_rune((const uint8_t *)text + at, len - at);
-		else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
-			break;
-		/* Some terminals take U+0080 to U+009F for escapes. */
-		if (!rune || (byte == 0xc2 && (unsigned char)text[at + 1] < 0xa0))
+		if (!rune || text_control_len(text + at) || byte == '"' || byte == '\\')
 			break;
 		at += rune;
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "core/resume_table.h"
 #include "daemon/audit.h"
 #include "daemon/interceptor.h"
@@ -53,7 +54,8 @@ void daemon_stop(struct daemon *daemon)
 	if (daemon->stop_deadline_ns)
 		return;
 	daemon->stop_deadline_ns = clock_boot_ns() + LIMIT_STOP_MS * CLOCK_NS_PER_MS;
-	log_info("stopping; %zu streams are settled", daemon->streams.count);
+	log_info("stopping; settles %zu stream%s", daemon->streams.count,
+		 text_plural(daemon->streams.count));
 	notify_stopping();
 	if (daemon->handover.client >= 0)
 		handover_give_up(daemon, "this daemon stops");
@@ -268,8 +270,9 @@ int daemon_run(const struct options *options, char *error, size_t error_len)
 			(void)snprintf(error, error_len, "cannot start the loop: out of memory");
 	}
 	if (!r) {
-		log_info("ready: port %u, control socket '%s', at most %zu streams",
-			 daemon->listener.port, daemon->instance.socket, daemon->streams_max);
+		log_info("ready: port %u, control socket '%s', at most %zu stream%s",
+			 daemon->listener.port, daemon->instance.socket, daemon->streams_max,
+			 text_plural(daemon->streams_max));
 		handover_resume(daemon);
 		notify_ready(options->ready_fd);
 		if (!options->private_daemon && options->ready_fd >= 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/audit.h"
@@ -253,8 +254,8 @@ static void commit(struct daemon *daemon, uint64_t streams)
 	int fd = take_fd(handover->client), r;
 
 	handover->state = HANDOVER_GIVEN;
-	log_info("handed over to process %d: %" PRIu64 " streams, %" PRIu64 " settled",
-		 (int)handover->pid, streams, body.settled);
+	log_info("handed over to process %d: %" PRIu64 " stream%s, %" PRIu64 " settled",
+		 (int)handover->pid, streams, text_plural(streams), body.settled);
 	audit_handed_over(daemon, (uint32_t)handover->pid, streams, body.settled);
 	audit_close(daemon);
 	control_done(daemon);
@@ -288,8 +289,9 @@ void handover_switch(struct daemon *daemon)
 	handover->deadline_ns = clock_boot_ns() + LIMIT_HANDOVER_MS * CLOCK_NS_PER_MS;
 	if (head.streams > handover->streams_max) {
 		(void)snprintf(line, sizeof(line),
-			       "it has room for %" PRIu64 " streams, and %" PRIu64 " are open",
-			       handover->streams_max, head.streams);
+			       "it has room for %" PRIu64 " stream%s, and %" PRIu64 " %s open",
+			       handover->streams_max, text_plural(handover->streams_max),
+			       head.streams, head.streams == 1 ? "is" : "are");
 		(void)!handover_send(handover->client, HANDOVER_REFUSED, line, strlen(line), NULL,
 				     0);
 		handover_give_up(daemon, line);

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "daemon/audit.h"
 #include "daemon/daemon.h"
 #include "daemon/handover.h"
@@ -302,7 +303,8 @@ int handover_receive_all(struct daemon *daemon, char *error, size_t error_len)
 	daemon->handover.taken_from = taking->pid;
 	daemon->handover.taken = taking->count;
 	daemon->handover.settled = taking->message.commit.settled;
-	log_info("takes over from process %d: %zu streams", (int)taking->pid, taking->count);
+	log_info("takes over from process %d: %zu stream%s", (int)taking->pid, taking->count,
+		 text_plural(taking->count));
 	return 0;
 }
 
@@ -311,7 +313,9 @@ void handover_report(const struct daemon *daemon, int fd)
 	const struct handover *handover = &daemon->handover;
 
 	if (handover->taken_from)
-		(void)dprintf(
-			fd, "took over from process %d: %" PRIu64 " streams, %" PRIu64 " settled\n",
-			(int)handover->taken_from, handover->taken, handover->settled);
+		(void)dprintf(fd,
+			      "took over from process %d: %" PRIu64 " stream%s, %" PRIu64
+			      " settled\n",
+			      (int)handover->taken_from, handover->taken,
+			      text_plural(handover->taken), handover->settled);
 }

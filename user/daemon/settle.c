@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/address.h"
+#include "base/text.h"
 #include "core/exchange.h"
 #include "core/pipeline.h"
 #include "daemon/advice.h"
@@ -68,7 +69,8 @@ void settle_tick(struct daemon *daemon, uint64_t now_ns)
 
 	if (!log->suppressed || now_ns / CLOCK_NS_PER_S == log->second)
 		return;
-	log_notice("%u more streams settled, each with its reason counted", log->suppressed);
+	log_notice("%u more stream%s settled, each with its reason counted", log->suppressed,
+		   text_plural(log->suppressed));
 	log->suppressed = 0;
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define LINE_MAX_LEN 1024
 
 static struct {
@@ -45,7 +47,7 @@ static const char *level_name(int level)
 static void write_line(int level, const char *format, va_list args, const char *suffix)
 {
 	char line[LINE_MAX_LEN];
-	size_t used, i;
+	size_t used;
 	int n;
 
 	if (level > state.level)
@@ -62,9 +64,7 @@ static void write_line(int level, const char *format, va_list args, const char *
 		(void)snprintf(line + used, sizeof(line) - used, ": %s", suffix);
 		used = strlen(line);
 	}
-	for (i = 0; i < used; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
+	text_make_safe(line);
 	/* The NUL's place is the newline's. */
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
