@@ -163,8 +163,33 @@ def the_spec_builds(folder):
           [row for row in done.stdout.splitlines() if 'warning:' in row])
 
 
+def the_image_is_built_of_sources_alone(folder):
+    """the image's build takes along nothing that was built, and installs nothing for tests"""
+    equal(read('.containerignore').split('\n')[1:], ['/build/', '/.git/', '**/__pycache__/', ''],
+          'what stays outside')
+    ran = re.search(r'(?m)^RUN scripts/deps.sh ([a-z ]+) &&', read('packaging', 'container',
+                                                                  'Containerfile'))[1]
+    # Of a machine that has none, and somebody who may not install them.
+    for name, text in (('dpkg-query', 'exit 1'), ('id', 'echo 1000'), ('node', ''), ('go', '')):
+        with open(os.path.join(folder, name), 'w', encoding='ascii') as program:
+            program.write('#!/bin/sh\n%s\n' % text)
+        os.chmod(program.name, 0o755)
+    env = {**os.environ, 'PATH': folder + ':' + os.environ['PATH']}
+
+    def missing(*groups):
+        done = run(os.path.join(ROOT, 'scripts', 'deps.sh'), *groups, env=env)
+        equal(done.returncode, 1, 'exit status of deps.sh; it said %s' % done.stdout)
+        return re.match('missing packages:(.*)\n', done.stdout)[1].split()
+    groups = {name: missing(name) for name in ('build', 'package', 'run', 'tests')}
+    equal(missing(*ran.split()), groups['build'] + groups['package'], 'for the image')
+    equal(sorted(missing()), sorted(sum(groups.values(), [])), 'for everything')
+    check('libcmocka-dev' in groups['tests'], 'tests: %s', groups['tests'])
+    equal(run(os.path.join(ROOT, 'scripts', 'deps.sh'), 'another', env=env).returncode, 2,
+          'exit status for a group that is none')
+
+
 TESTS = [versions_agree, capabilities_agree, the_daemonset_is_whole, policies_load,
-         the_unit_starts_what_is_installed, the_spec_builds]
+         the_unit_starts_what_is_installed, the_image_is_built_of_sources_alone, the_spec_builds]
 
 
 def main():
