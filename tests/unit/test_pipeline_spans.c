@@ -129,6 +129,18 @@ static void a_transformation_ends_it_rewritten_while_nothing_left(void **state)
 	assert_int_equal(session.end, SESSION_REWRITTEN_END);
 	asking_done(&asking);
 
+	/* What is cleared of a unit leaves with all of it, and not before. */
+	asking_begin(&asking_lines, data, LEN(data), &asking);
+	asking_feed(&asking, LEN("{\"t\":\"abcd\"}\n"));
+	assert_true(asking.count > 1);
+	asking_answer(&asking, 0, &asking_allow);
+	session_get(asking.session, &session);
+	assert_true(session.track[SESSION_RESPONSE].confirmed > 0);
+	assert_int_equal(pipeline_released(asking.pipeline), 0);
+	asking_answer(&asking, 1, &asking_transform);
+	assert_int_equal(asking.fault, FAULT_REWRITTEN);
+	asking_done(&asking);
+
 	asking_begin(&asking_lines, data, LEN(data), &asking);
 	asking_feed(&asking, LEN("{\"t\":\"abcd\"}\n"));
 	asking_allow_all(&asking);

@@ -298,13 +298,15 @@ static void a_transform_needs_an_unreleased_track(void **state)
 	static const struct {
 		enum session_level level;
 		uint64_t start;
-		bool released;
+		enum { STAYED, REACHED, RELEASED, ADVANCED } took;
 		bool allowed;
 	} rows[] = {
-		{SESSION_BLOCKING, 0, false, true},    {SESSION_COMPLETE, 0, false, true},
-		{SESSION_DEFERRED, 0, false, false},   {SESSION_BLOCKING, 0, true, false},
-		{SESSION_COMPLETE, 0, true, false},    {SESSION_BLOCKING, 3, false, false},
-		{_SESSION_LEVEL_MAX, 0, false, false}, {256, 0, false, false},
+		{SESSION_BLOCKING, 0, STAYED, true},	{SESSION_COMPLETE, 0, STAYED, true},
+		{SESSION_DEFERRED, 0, STAYED, false},	{SESSION_BLOCKING, 0, ADVANCED, false},
+		{SESSION_COMPLETE, 0, ADVANCED, false}, {SESSION_BLOCKING, 3, STAYED, false},
+		{_SESSION_LEVEL_MAX, 0, STAYED, false}, {256, 0, STAYED, false},
+		{SESSION_BLOCKING, 0, REACHED, true},	{SESSION_COMPLETE, 0, REACHED, true},
+		{SESSION_BLOCKING, 0, RELEASED, false}, {SESSION_COMPLETE, 0, RELEASED, false},
 	};
 
 	(void)state;
@@ -323,8 +325,14 @@ static void a_transform_needs_an_unreleased_track(void **state)
 		assert_int_equal(session_outcome(session, SESSION_RESPONSE, 0, rows[i].start,
 						 end - 1, SESSION_CLEARED),
 				 SESSION_OK);
-		if (rows[i].released)
+		if (rows[i].took == ADVANCED)
 			assert_int_equal(session_advance(session, SESSION_RESPONSE, &mark), 1);
+		else if (rows[i].took != STAYED)
+			assert_int_equal(session_reach(session, SESSION_RESPONSE, &mark), 1);
+		if (rows[i].took != STAYED)
+			assert_int_equal(mark, end - 1);
+		if (rows[i].took == RELEASED)
+			session_release(session, SESSION_RESPONSE);
 		result = session_outcome(session, SESSION_RESPONSE, 0, rows[i].start, end,
 					 SESSION_TRANSFORMED);
 		if (!rows[i].allowed) {

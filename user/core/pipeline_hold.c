@@ -89,7 +89,7 @@ static bool read_watermark(struct pipeline_hold *hold)
 		return true;
 	if (!hold->session)
 		return false;
-	(void)session_advance(hold->session, hold->track, &moved);
+	(void)session_reach(hold->session, hold->track, &moved);
 	/* Read anew and not taken from above, in case someone else advanced the track. */
 	session_get(hold->session, &state);
 	if (!state.track[hold->track].has_release)
@@ -108,6 +108,8 @@ void pipeline_hold_advance(struct pipeline_hold *hold)
 	if (!read_watermark(hold) || hold->rests)
 		return;
 	while (hold->count && may_leave(hold, &hold->units[hold->first])) {
+		if (hold->session && hold->units[hold->first].rune_end > hold->released_runes)
+			session_release(hold->session, hold->track);
 		hold->released = hold->units[hold->first].end;
 		hold->released_runes = hold->units[hold->first].rune_end;
 		hold->mark = hold->units[hold->first].mark;

@@ -309,7 +309,7 @@ static uint32_t watermark(const struct track *track)
 	return lowest;
 }
 
-int session_advance(struct session *session, enum session_track track, uint64_t *ret_watermark)
+int session_reach(struct session *session, enum session_track track, uint64_t *ret_watermark)
 {
 	struct track *at = &session->track[track];
 	uint32_t mark;
@@ -320,9 +320,22 @@ int session_advance(struct session *session, enum session_track track, uint64_t 
 	if (mark <= at->confirmed)
 		return 0;
 	at->confirmed = mark;
-	at->released = true;
 	*ret_watermark = mark;
 	return 1;
+}
+
+void session_release(struct session *session, enum session_track track)
+{
+	session->track[track].released = true;
+}
+
+int session_advance(struct session *session, enum session_track track, uint64_t *ret_watermark)
+{
+	int moved = session_reach(session, track, ret_watermark);
+
+	if (moved)
+		session_release(session, track);
+	return moved;
 }
 
 enum session_result session_end_of_payloads(struct session *session)

@@ -157,7 +157,14 @@ const char *session_output_name(const struct session *session, int task);
 enum session_result session_output(struct session *session, int task,
 				   enum session_outcome outcome) must_check;
 
-/* 1 and the new watermark where it moved since the last call, else 0. */
+/*
+ * 1 and the new watermark where it moved since the last call, else 0. session_advance() takes
+ * what it moved over for released; session_reach() does not, for a caller that releases whole
+ * units, and says with session_release() that one with runes leaves: a transformation comes
+ * too late from there on.
+ */
+int session_reach(struct session *session, enum session_track track, uint64_t *ret_watermark);
+void session_release(struct session *session, enum session_track track);
 int session_advance(struct session *session, enum session_track track, uint64_t *ret_watermark);
 
 /* No more payloads on either track. SESSION_OK, also after the end. */
@@ -179,7 +186,7 @@ void session_get(const struct session *session, struct session_state *ret_state)
  * The offset up to which a track may be kept anywhere durable: what was cleared and has left,
  * of which the caller knows (emitted, a track offset). Under every level, and also after the
  * end. Never below the start: up to there earlier attempts answer for it. What is cleared but
- * was not taken by session_advance() or a clean finish does not count.
+ * was not taken by session_advance(), session_reach() or a clean finish does not count.
  */
 uint64_t session_persistable(const struct session_state *state, enum session_track track,
 			     uint64_t emitted);
