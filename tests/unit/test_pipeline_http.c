@@ -286,6 +286,7 @@ static void requests_are_read_by_what_they_are(void **state)
 	config.terms[0][0] = "a bomb";
 	body(&config, form, "q=a+bomb", FAULT_BLOCKED);
 	body(&config, form, "q=a+bom%", FAULT_NONE);
+	body(&config, form, "%", FAULT_NONE);
 	/* A wrong label hides nothing; none is text. */
 	body(&twice, "Content-Type: text/plain\r\n", "{\"a\":\"b\\u006fmb\"}", FAULT_BLOCKED);
 	body(&twice, "Content-Type: text/plain\r\n", "{\"a\":\"b\\u006fmb", FAULT_BLOCKED);

@@ -8,7 +8,10 @@
 #include "core/resume_marks.h"
 #include "core/utf8.h"
 
-/* Bytes of a form that are decoded at once. */
+/*
+ * A form is read by pieces of so many bytes, each as it is and then decoded, which waits for
+ * the end of its piece: so how the bytes are cut is of no matter to the numbers of the runes.
+ */
 #define FORM_PIECE 1024u
 /* What an idle body keeps for meta. */
 #define KEEP_META 512u
@@ -138,6 +141,8 @@ static enum fault add_meta(struct pipeline_body *body, const uint8_t *text, size
 	size_t need = body->meta_len + len, capacity = MAX(body->meta_capacity * 2, need);
 	uint8_t *grown;
 
+	if (!len)
+		return FAULT_NONE;
 	if (need > BODY_META_MAX)
 		return FAULT_TOO_LARGE;
 	if (need > body->meta_capacity) {
@@ -322,22 +327,31 @@ static enum fault next_piece(struct pipeline_body *body, const uint8_t *data, si
 	}
 }
 
+/* The decoded piece, which is kept where other bodies have their meta. */
+static enum fault end_form_piece(struct pipeline_body *body)
+{
+	size_t fed, len = body->meta_len;
+
+	body->meta_len = 0;
+	return len ? extractor_feed(body->form, body->meta, len, &fed) : FAULT_NONE;
+}
+
+/* Bytes of one piece. */
 static enum fault decode_form(struct pipeline_body *body, const uint8_t *data, size_t len)
 {
 	uint8_t piece[FORM_PIECE];
 	enum fault fault = FAULT_NONE;
+	bool ends = (body->payload + len) % FORM_PIECE == 0;
 
 	while (len && !fault) {
-		size_t used, fed,
-			out = percent_decode(&body->frame.percent, data, len, piece, sizeof(piece),
-					     &used);
+		size_t used, out = percent_decode(&body->frame.percent, data, len, piece,
+						  sizeof(piece), &used);
 
-		if (out)
-			fault = extractor_feed(body->form, piece, out, &fed);
+		fault = add_meta(body, piece, out);
 		data += used;
 		len -= used;
 	}
-	return fault;
+	return !fault && ends ? end_form_piece(body) : fault;
 }
 
 static size_t white_space(const uint8_t *data, size_t len)
@@ -379,10 +393,13 @@ static enum fault next_document(struct pipeline_body *body, const uint8_t *data,
 				size_t *ret_used)
 {
 	size_t room = (size_t)MIN(body->limit - body->payload, (uint64_t)len), used = 0;
-	/* UTF-16 and UTF-32 that no label tells of: some readers know them by their zeros. */
-	const uint8_t *zero = body->extractor->text ? memchr(data, '\0', room) : NULL;
+	const uint8_t *zero;
 	enum fault fault = FAULT_NONE;
 
+	if (body->kind == BODY_FORM)
+		room = MIN(room, FORM_PIECE - (size_t)(body->payload % FORM_PIECE));
+	/* UTF-16 and UTF-32 that no label tells of: some readers know them by their zeros. */
+	zero = body->extractor->text ? memchr(data, '\0', room) : NULL;
 	if (zero)
 		room = (size_t)(zero - data);
 	if (room)
@@ -437,11 +454,10 @@ bool pipeline_body_partial(const struct pipeline_body *body)
 static enum fault end_form(struct pipeline_body *body)
 {
 	uint8_t rest[2];
-	size_t fed, len = percent_end(&body->frame.percent, rest);
-	enum fault fault = FAULT_NONE;
+	enum fault fault = add_meta(body, rest, percent_end(&body->frame.percent, rest));
 
-	if (len)
-		fault = extractor_feed(body->form, rest, len, &fed);
+	if (!fault)
+		fault = end_form_piece(body);
 	if (!fault)
 		fault = extractor_unit_end(body->form, true);
 	return fault ? fault : extractor_end(body->form);

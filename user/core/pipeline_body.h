@@ -69,7 +69,8 @@ struct pipeline_body {
 		struct frame_sse sse;
 		struct percent percent;
 	} frame;
-	uint8_t *meta; /* of the block under way, its lines joined by LF */
+	/* Of the block under way, its lines joined by LF; of a form: a piece, decoded. */
+	uint8_t *meta;
 	size_t meta_len, meta_capacity;
 };
 
