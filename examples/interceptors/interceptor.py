@@ -49,7 +49,7 @@ arguments.add_argument('--port', type=int, default=8080)
 arguments.add_argument('--unix')
 arguments.add_argument('words', nargs='+', type=str.casefold)
 options = arguments.parse_args()
-socketserver.TCPServer.request_queue_size = 128
+socketserver.TCPServer.request_queue_size = 512
 socketserver.BaseServer.handle_error = Handler.log_message  # a client that is gone
 socketserver.ThreadingMixIn.daemon_threads = True
 Handler.disable_nagle_algorithm = not options.unix
