@@ -207,7 +207,7 @@ $(BUILD)/sluice-driver: $(call obj,$(DRIVER_SRC)) $(BUILD)/libcore.a
 
 # --- Tests -----------------------------------------------------------------------------------
 # tests/unit/allocation.c lets an allocation of ours fail.
-WRAP_ALLOCATION := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+WRAP_ALLOCATION := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 # Unit tests run under ASan and UBSan, and see core, base, lib, sys and the ABI; never a socket.
 $(BUILD)/tests/unit/%: $(BUILD)/san/tests/unit/%.o $(call san,$(UNIT_LIB) $(BASE_SRC) $(CORE_SRC) $(LIB_SRC) $(SYS_SRC))
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets one allocation fail. Every unit test is linked with malloc, calloc and
- * realloc going through here (the Makefile's --wrap); nothing fails unless asked.
+ * Lets one allocation fail. Every unit test is linked with malloc, calloc, realloc, strdup
+ * and strndup going through here (the Makefile's --wrap); nothing fails unless asked.
  */
 #ifndef TESTS_UNIT_ALLOCATION_H
 #define TESTS_UNIT_ALLOCATION_H

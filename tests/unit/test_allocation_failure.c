@@ -130,10 +130,16 @@ static void policy_is_whole_or_not_there_at_every_allocation(void **state)
 				   "  - {match: \"*:9000\", action: mediate, framing: {kind: "
 				   "lenprefix, type: u32, endian: big}, extract: raw}\n"
 				   "framing: ndjson\nextract: \"path:a.b\"\n"
-				   "request: {tasks: [keys]}\nresponse: {tasks: [keys, trial]}\n"
+				   "request: {tasks: [keys, shapes, cards]}\n"
+				   "response: {tasks: [keys, trial, asked, told]}\n"
 				   "output: {tasks: [keys]}\n"
 				   "tasks:\n  keys: {kind: terms, terms: [one, two]}\n"
 				   "  trial: {kind: terms, terms: [three], warn_only: true}\n"
+				   "  shapes: {kind: regex, patterns: ['AKIA[0-9]{4}', 'b{2}']}\n"
+				   "  cards: {kind: builtin, rules: [jwt, payment_cards]}\n"
+				   "  asked: {kind: interceptor, url: \"http://127.0.0.1:80/x\"}\n"
+				   "  told: {kind: interceptor, "
+				   "url: \"http+unix:///run/a.sock:/x\"}\n"
 				   "resolvers: [127.0.0.53]\nunix: [/run/x.sock]\n";
 	unsigned long n;
 
