@@ -326,8 +326,8 @@ subprocess.Popen(["setsid", "sleep", "31.7"], stdin=subprocess.DEVNULL,
     check(time.monotonic() - began < 25, 'run waited for a grandchild')
     alive = [pid for pid in os.listdir('/proc') if pid.isdigit() and is_sleep(pid, '31.7')]
     equal(alive, [], 'grandchildren that outlived the run')
-    left = [name for name in os.listdir(daemon.cgroup) if name.startswith('run-')]
-    equal(left, [], 'cgroups of finished runs')
+    wait_for(lambda: not [name for name in os.listdir(daemon.cgroup) if name.startswith('run-')],
+             5, 'the end of the cgroup of a finished run')
 
 
 def is_sleep(pid, word):

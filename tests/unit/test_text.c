@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -94,6 +95,29 @@ static void a_message_is_one_safe_line(void **state)
 				  "test: error: open '?\?': No such file or directory\n");
 }
 
+/* A level before each line is for the journal alone, whose stream the variable names. */
+static void levels_are_for_the_journal(void **state)
+{
+	char text[256], stream[64];
+	struct stat found;
+	int kept;
+	FILE *file = begin_log(&kept);
+
+	(void)state;
+	assert_return_code(setenv("JOURNAL_STREAM", "1:1", 1), errno);
+	log_open("test", LOG_INFO);
+	log_info("another's");
+	assert_return_code(fstat(STDERR_FILENO, &found), errno);
+	(void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)found.st_dev,
+		       (uintmax_t)found.st_ino);
+	assert_return_code(setenv("JOURNAL_STREAM", stream, 1), errno);
+	log_open("test", LOG_INFO);
+	log_info("own");
+	(void)unsetenv("JOURNAL_STREAM");
+	end_log(file, kept, text, sizeof(text));
+	assert_string_equal(text, "test: another's\n<6>own\n");
+}
+
 /* What is cut is cut inside of a character too, and still ends its line. */
 static void a_long_message_is_cut(void **state)
 {
@@ -126,6 +150,7 @@ int main(void)
 		cmocka_unit_test(a_text_is_made_safe),
 		cmocka_unit_test(words_end_by_their_number),
 		cmocka_unit_test(a_message_is_one_safe_line),
+		cmocka_unit_test(levels_are_for_the_journal),
 		cmocka_unit_test(a_long_message_is_cut),
 	};
 

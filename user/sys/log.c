@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -18,13 +20,25 @@ static struct {
 	bool journal;
 } state = {.program = "sluice", .level = LOG_INFO};
 
-void log_open(const char *program, int level)
+/* The variable is inherited by whom nothing ties to the journal: it tells which stream it is of. */
+static bool is_journal(int fd)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
+	char own[64];
+	struct stat found;
 
+	if (!stream || fstat(fd, &found))
+		return false;
+	(void)snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)found.st_dev,
+		       (uintmax_t)found.st_ino);
+	return !strcmp(stream, own);
+}
+
+void log_open(const char *program, int level)
+{
 	state.program = program;
 	state.level = level;
-	state.journal = stream && *stream;
+	state.journal = is_journal(STDERR_FILENO);
 }
 
 static const char *level_name(int level)
