@@ -224,6 +224,19 @@ static void numbers_have_to_fit(void **state)
 	REFUSED_WITH(stream.flows[SESSION_RESPONSE].sent = 1);
 }
 
+/* Who was sent away before its own message was read has the line for it all the same. */
+static void a_refusal_outlives_what_was_not_read(void **state)
+{
+	(void)state;
+	assert_int_equal(handover_send(pair[1], HANDOVER_READY, NULL, 0, NULL, 0), 0);
+	assert_int_equal(handover_send(pair[0], HANDOVER_REFUSED, "no", 2, NULL, 0), 0);
+	(void)close(pair[0]);
+	pair[0] = -1;
+	assert_int_equal(handover_expect(pair[1], HANDOVER_WELCOME, &message), -EREMOTEIO);
+	assert_string_equal(message.line, "no");
+	assert_int_equal(handover_receive(pair[1], &message), -ECONNRESET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +247,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_and_silence_are_told, open_pair,
 						close_pair),
 		cmocka_unit_test_setup_teardown(a_refusal_has_its_line, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(a_refusal_outlives_what_was_not_read, open_pair,
+						close_pair),
 		cmocka_unit_test_setup_teardown(too_many_descriptors_are_refused, open_pair,
 						close_pair),
 		cmocka_unit_test(numbers_have_to_fit),

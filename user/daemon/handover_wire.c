@@ -93,6 +93,16 @@ static bool is_whole(const struct handover_head *head, size_t len)
 	       head->len >= lengths[head->type].min && head->len <= lengths[head->type].max;
 }
 
+static ssize_t receive(int fd, struct msghdr *header)
+{
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, header, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 int handover_receive(int fd, struct handover_message *ret_message)
 {
 	struct handover_message *message = ret_message;
@@ -106,9 +116,10 @@ int handover_receive(int fd, struct handover_message *ret_message)
 	ssize_t n;
 
 	message->fd_count = 0;
-	do
-		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = receive(fd, &header);
+	/* Whoever ends with our last message unread is told of before theirs, and only once. */
+	if (n < 0 && errno == ECONNRESET)
+		n = receive(fd, &header);
 	if (n < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	take_fds(&header, message);
