@@ -36,13 +36,18 @@ def until_prepared(it):
     return Between(it.daemon, told), prepared
 
 
-def a_reload_meanwhile(bench):
-    """reloaded while the successor waits: it has the new text, and what was captured the old"""
+def held_up(bench):
+    """Once a stream amid a message is there, which a handover waits for."""
     it = Watched(bench, HTTP)
     busy = it.connect()
     it.send(request(b'x', b'hello'))
     it.arrived(busy, request(b'x', b'hello'))
-    between, prepared = until_prepared(it)
+    return (it, busy, *until_prepared(it))
+
+
+def a_reload_meanwhile(bench):
+    """reloaded while the successor waits: it has the new text, and what was captured the old"""
+    it, _, between, prepared = held_up(bench)
     # As long as it may park: nothing is accepted from when it is prepared.
     handover = Handover(it.daemon, '1')
     check(prepared.wait(10), 'the successor is not prepared')
@@ -96,11 +101,7 @@ def questions_in_flight(bench):
 
 def a_young_stream_is_not_stale(bench):
     """half a head that came a moment before the handover has all its time to become whole"""
-    it = Watched(bench, HTTP)
-    busy = it.connect()
-    it.send(request(b'x', b'hello'))
-    it.arrived(busy, request(b'x', b'hello'))
-    between, prepared = until_prepared(it)
+    it, busy, between, prepared = held_up(bench)
     handover = Handover(it.daemon, '15')
     check(prepared.wait(10), 'the successor is not prepared')
     whole, young = request(b'x', b'hello'), it.connect('young')

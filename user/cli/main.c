@@ -145,18 +145,5 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int err, status;
-
-	log_open("sluicectl", LOG_INFO);
-	err = standard_open();
-	if (err) {
-		(void)log_errno(LOG_ERR, err, "cannot open /dev/null");
-		return CLI_EXIT_FAILED;
-	}
-	status = dispatch(argc, argv);
-	/* What could not be written was not done: a full disk, a closed pipe. */
-	err = standard_close();
-	if (err)
-		log_error("cannot write all of standard output: a full disk, or a closed pipe");
-	return err && status == CLI_EXIT_DONE ? CLI_EXIT_FAILED : status;
+	return standard_main("sluicectl", dispatch, argc, argv);
 }

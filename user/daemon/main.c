@@ -99,17 +99,5 @@ static int start(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int r, status;
-
-	log_open("sluiced", LOG_INFO);
-	r = standard_open();
-	if (r) {
-		(void)log_errno(LOG_ERR, r, "cannot open /dev/null");
-		return EXIT_FAILURE;
-	}
-	status = start(argc, argv);
-	r = standard_close();
-	if (r)
-		log_error("cannot write all of standard output: a full disk, or a closed pipe");
-	return r && !status ? EXIT_FAILURE : status;
+	return standard_main("sluiced", start, argc, argv);
 }

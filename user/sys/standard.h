@@ -6,14 +6,11 @@
 #ifndef SLUICE_SYS_STANDARD_H
 #define SLUICE_SYS_STANDARD_H
 
-#include "base/macros.h"
-
-/* Before anything else is opened: what is closed fails to read and to write from then on. -errno. */
-int standard_open(void) must_check;
 /*
- * The last thing before the end: 0 where all that was printed on standard output was written,
- * else -EIO; the cause may be that of an earlier write, and is not known any more.
+ * main() of a program, around its body: opens the log under its name and the descriptors that
+ * are closed, before anything else, and sees in the end that all was written. The body's status,
+ * or EXIT_FAILURE where that was EXIT_SUCCESS and something failed, which is logged.
  */
-int standard_close(void) must_check;
+int standard_main(const char *program, int (*body)(int argc, char **argv), int argc, char **argv);
 
 #endif
